@@ -1,0 +1,33 @@
+# Two commands are enough: `make demo` shows the suite at work, `make test` proves it. Both start from a bare clone.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test install format lint clean
+
+demo: install
+	@$(BIN)/dprivbench demo
+
+test: install lint
+	@$(BIN)/pytest
+
+install: .venv/.installed
+
+.venv/.installed: pyproject.toml constraints.txt
+	@echo "Installing into .venv: about a minute on a fast connection."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+lint: install
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/inspect-evals-lint
+
+format: install
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""What Inspect should find by name."""

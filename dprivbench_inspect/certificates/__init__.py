@@ -1,0 +1,1 @@
+"""Programs that recompute the labels of Category 2, one file a topic."""

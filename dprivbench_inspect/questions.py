@@ -1,0 +1,208 @@
+"""Question: one record, as it stands in the data files, and the reader that refuses a broken one."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+Label = Literal["yes", "no"]
+Perturbation = Literal["none", "algorithm", "assumption", "conclusion"]
+ErrorPattern = Literal[
+    "stronger_claim",  # stronger than what is valid
+    "broken_step",  # one step of the implementation is wrong
+    "miscalibration",  # noise or sensitivity
+    "assumption_change",  # an assumption or the neighbouring relation
+    "unprivatised_component",  # depends on the data, gets no noise
+    "public_private_boundary",  # something taken as public is private
+    "impossible",  # no mechanism of this kind can, or the wrong privacy notion
+    "literature_error",  # stood like this in a publication
+]
+
+
+class Topic(NamedTuple):
+    """One of the 18 topics of Category 2: its names and its official number of questions."""
+
+    release_name: str
+    paper_name: str
+    subject: str
+    official_yes: int
+    official_no: int
+
+
+_ACCOUNTING, _ML, _STATISTICS, _ADAPTIVE = (
+    "Accounting and Composition",
+    "DP-ML",
+    "DP-statistics",
+    "Data-Adaptive",
+)
+# Names and counts: arXiv:2604.15851, Table 1, and the public release erchiw/DPriv-Bench.
+TOPICS: dict[str, Topic] = {
+    "accounting": Topic("Accounting", "Privacy Accounting", _ACCOUNTING, 5, 7),
+    "subsampling": Topic(
+        "Amplification by Subsampling",
+        "Privacy Amplification via Subsampling",
+        _ACCOUNTING,
+        2,
+        3,
+    ),
+    "selection": Topic("DP selection: expoMech", "Private Selection", _STATISTICS, 2, 3),
+    "dp_gd": Topic("DP-GD", "DP Gradient Descent", _ML, 1, 12),
+    "dp_ols": Topic("DP-OLS", "DP Linear Regression", _ML, 1, 5),
+    "hyperparameter_tuning": Topic(
+        "Hyperparameter-tuning", "DP Hyperparameter Optimization", _ML, 1, 5
+    ),
+    "pate": Topic("PATE", "Private Aggregation of Teacher Ensembles (PATE)", _ML, 1, 2),
+    "ptr": Topic("PTR", "Propose-Test-Release (PTR)", _ADAPTIVE, 2, 2),
+    "parallel_composition": Topic(
+        "Parallel Composition", "Parallel Composition", _ACCOUNTING, 6, 8
+    ),
+    "svt": Topic("SVT", "Sparse Vector Technique", _ACCOUNTING, 3, 5),
+    "sequential_composition": Topic(
+        "Sequential or Adaptive Composition",
+        "Sequential/Adaptive Composition",
+        _ACCOUNTING,
+        3,
+        4,
+    ),
+    "smooth_sensitivity": Topic("Smooth_sensitivity", "Smooth Sensitivity", _ADAPTIVE, 2, 1),
+    "dp_adam": Topic("dp-adam", "DP Adam", _ML, 1, 2),
+    "dp_sgd": Topic("dp-sgd", "DP Stochastic Gradient Descent", _ML, 3, 6),
+    "mean_estimation": Topic("mean estimation", "Mean Estimation", _STATISTICS, 5, 10),
+    "objective_perturbation": Topic("objective perturbation", "Objective Perturbation", _ML, 1, 3),
+    "output_perturbation": Topic("output perturbation", "Output Perturbation", _ML, 1, 2),
+    "quantile": Topic("quantile", "Quantile Estimation", _STATISTICS, 2, 3),
+}
+SUBJECTS: tuple[str, ...] = tuple(dict.fromkeys(topic.subject for topic in TOPICS.values()))
+
+
+class Reference(BaseModel):
+    """Where the true claim is proved, or the false one refuted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    authors: str
+    year: int
+    link: str = Field(description="arXiv id as arXiv:…, DOI as doi:…, or a web address")
+    theorem: str = Field(description="theorem, section or algorithm in it")
+
+
+class Question(BaseModel):
+    """One claim about one mechanism, and whether it is true.
+
+    Only `question` ever reaches a model under test. Everything else is for grading and reports.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    category: Literal[1, 2]
+    question: str = Field(min_length=1)
+    label: Label
+    # Category 1
+    mechanism: str | None = None
+    function_id: int | None = None
+    factor: float | None = Field(default=None, gt=0, description="noise over the needed noise")
+    # Category 2
+    topic: str | None = None
+    subject: str | None = None
+    perturbation: Perturbation | None = None
+    error_pattern: ErrorPattern | None = None
+    sibling: str | None = Field(default=None, description="id of the claim it was made from")
+    reference: Reference | None = None
+    explanation: str | None = None
+    evidence: Literal["certificate", "citation"] | None = None
+    # What the public release says beside its questions; gives the answer away.
+    release: dict[str, Any] | None = None
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _words_for_the_label(cls, value: object) -> object:
+        """YAML reads a bare yes as true, and the public release writes 1."""
+        if isinstance(value, bool | int) and value in {0, 1}:
+            return "yes" if value else "no"
+        return value
+
+    @model_validator(mode="after")
+    def _fits_its_category(self) -> Self:
+        needed = ("mechanism", "function_id") if self.category == 1 else ("topic", "subject")
+        missing = [name for name in needed if getattr(self, name) is None]
+        if missing:
+            raise ValueError(f"a question of category {self.category} needs {missing}")
+        if self.label == "yes" and self.error_pattern is not None:
+            raise ValueError(f"error_pattern {self.error_pattern!r} on a claim that is true")
+        return self
+
+
+def parse_questions(records: Iterable[object], where: str) -> list[Question]:
+    """Questions from plain records; ids are unique.
+
+    Args:
+        records: One mapping a question, with the fields of `Question`; a record of Category 2
+            may leave `subject` out where the topic is one of `TOPICS`.
+        where: File name for messages.
+
+    Raises:
+        ValueError: A record is broken or an id stands twice; says file and record number.
+    """
+    questions: list[Question] = []
+    seen: dict[str, int] = {}
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict):
+            raise ValueError(f"{where}, record {number}: expected a mapping, got {record!r:.80}")
+        topic = TOPICS.get(str(record.get("topic")))
+        fields = {"subject": topic.subject, **record} if topic else record
+        try:
+            question = Question.model_validate(fields)
+        except ValidationError as error:
+            details = "; ".join(
+                f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}, got {e['input']!r:.80}"
+                for e in error.errors()
+            )
+            raise ValueError(f"{where}, record {number}: {details}") from error
+        if question.id in seen:
+            raise ValueError(
+                f"{where}, record {number}: id {question.id!r} stands in record "
+                f"{seen[question.id]} already; ids must be unique"
+            )
+        seen[question.id] = number
+        questions.append(question)
+    return questions
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Questions of one file in our form: .jsonl (a record a line), .json or .yaml (a list).
+
+    Raises:
+        ValueError: The file cannot be read as such; says file and line or record number.
+    """
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return parse_questions(_json_lines(text, path), str(path))
+    try:
+        records = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except (json.JSONDecodeError, yaml.YAMLError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(records, list):
+        raise ValueError(f"{path}: expected a list of questions, got {type(records).__name__}")
+    return parse_questions(records, str(path))
+
+
+def _json_lines(text: str, path: Path) -> Iterable[object]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
+
+
+def questions_hash(questions: Sequence[Question]) -> str:
+    """SHA-256 of ids, texts and labels in order: equal only when the same was asked."""
+    digest = hashlib.sha256()
+    for question in questions:
+        digest.update(json.dumps([question.id, question.question, question.label]).encode())
+    return digest.hexdigest()

@@ -1,0 +1,26 @@
+"""What every test may rely on: no network, and the reference material only where it is present."""
+
+import pathlib
+
+import pytest
+import tiktoken
+
+SHARED = pathlib.Path(__file__).resolve().parents[2] / "shared"
+
+
+class _WordEncoding:
+    """Stands in for the encoding that `mockllm` would download to count tokens."""
+
+    def encode(self, text: str, **_: object) -> list[str]:
+        return text.split()
+
+
+tiktoken.get_encoding = lambda name: _WordEncoding()  # type: ignore[assignment,return-value]
+
+
+@pytest.fixture
+def shared() -> pathlib.Path:
+    """The reference material beside the project; a test that needs it skips without it."""
+    if not SHARED.is_dir():
+        pytest.skip("the reference material is not beside the project")
+    return SHARED
