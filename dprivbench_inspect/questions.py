@@ -1,4 +1,4 @@
-"""Question: one record, as it stands in the data files, and the reader that refuses a broken one."""
+"""Question: one record as it stands in the data files, and the reader that refuses a broken one."""
 
 import hashlib
 import json
@@ -9,6 +9,11 @@ from typing import Any, Literal, NamedTuple, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+# Stands in every bundled data file, so that a training set that holds them can be found out.
+DO_NOT_TRAIN = (
+    "Evaluation data, not for training: "
+    "dprivbench-inspect do-not-train canary f36e3298-2c4c-4444-b4f0-96acb4cb7025"
+)
 Label = Literal["yes", "no"]
 Perturbation = Literal["none", "algorithm", "assumption", "conclusion"]
 ErrorPattern = Literal[
@@ -176,19 +181,25 @@ def parse_questions(records: Iterable[object], where: str) -> list[Question]:
 def read_questions(path: Path) -> list[Question]:
     """Questions of one file in our form: .jsonl (a record a line), .json or .yaml (a list).
 
+    A record that holds nothing but `do_not_train` is a notice, not a question.
+
     Raises:
         ValueError: The file cannot be read as such; says file and line or record number.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
-        return parse_questions(_json_lines(text, path), str(path))
+        return parse_questions(_without_notice(_json_lines(text, path)), str(path))
     try:
         records = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (json.JSONDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"{path}: {error}") from error
     if not isinstance(records, list):
         raise ValueError(f"{path}: expected a list of questions, got {type(records).__name__}")
-    return parse_questions(records, str(path))
+    return parse_questions(_without_notice(records), str(path))
+
+
+def _without_notice(records: Iterable[object]) -> Iterable[object]:
+    return (r for r in records if not (isinstance(r, dict) and set(r) == {"do_not_train"}))
 
 
 def _json_lines(text: str, path: Path) -> Iterable[object]:
