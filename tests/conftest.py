@@ -1,9 +1,12 @@
 """What every test may rely on: no network, and the reference material only where it is present."""
 
+import os
 import pathlib
 
 import pytest
 import tiktoken
+
+from contextleak_inspect.weights import installed_weights
 
 SHARED = pathlib.Path(__file__).resolve().parents[2] / "shared"
 
@@ -24,3 +27,14 @@ def shared() -> pathlib.Path:
     if not SHARED.is_dir():
         pytest.skip("the reference material is not beside the project")
     return SHARED
+
+
+def require_weights(*names: str) -> None:
+    """Skip a test whose small real model is not installed; in CI, where it must be, fail."""
+    try:
+        for name in names:
+            installed_weights(name)
+    except FileNotFoundError as missing:
+        if os.environ.get("CI"):
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
