@@ -137,12 +137,17 @@ def question_text(mechanism: Mechanism, function: "Function", amount: Fraction) 
         function: The f of the question.
         amount: Noise over the needed noise, as for `noise_latex`.
     """
-    conventions = f"{function.conventions} " if function.conventions else ""
+    noise = noise_latex(mechanism, function, amount)
+    return fill_text(mechanism, function.latex, noise, function.conventions)
+
+
+def fill_text(mechanism: Mechanism, f: str, size: str, conventions: str | None = None) -> str:
+    """The wording of a mechanism with f, the size of its noise and f's conventions in LaTeX."""
     text = mechanism.text
     for name, value in (
-        ("<f>", function.latex),
-        ("<conventions>", conventions),
-        ("<noise>", mechanism.noise.replace("<size>", noise_latex(mechanism, function, amount))),
+        ("<f>", f),
+        ("<conventions>", f"{conventions} " if conventions else ""),
+        ("<noise>", mechanism.noise.replace("<size>", size)),
         ("<guarantee>", mechanism.guarantee),
         ("<parameter>", mechanism.parameter),
     ):

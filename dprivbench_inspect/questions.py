@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -81,6 +82,12 @@ TOPICS: dict[str, Topic] = {
     "output_perturbation": Topic("output perturbation", "Output Perturbation", _ML, 1, 2),
     "quantile": Topic("quantile", "Quantile Estimation", _STATISTICS, 2, 3),
 }
+# What is left of a macro when JSON or YAML reads its single backslash as an escape: \theta, \beta…
+_EATEN_BACKSLASH = re.compile(
+    r"[\x00\x07\x08\x0b\x0c]"
+    r"|\t(?=heta|au\b|ext|imes|ilde|frac|riangle|op?\b)"
+    r"|\r(?=ho\b|ight|angle|m\b)|\n(?=abla\b|eq\b)"
+)
 SUBJECTS: tuple[str, ...] = tuple(dict.fromkeys(topic.subject for topic in TOPICS.values()))
 
 
@@ -126,9 +133,20 @@ class Question(BaseModel):
     @field_validator("label", mode="before")
     @classmethod
     def _words_for_the_label(cls, value: object) -> object:
-        """YAML reads a bare yes as true, and the public release writes 1."""
-        if isinstance(value, bool | int) and value in {0, 1}:
+        """YAML reads a bare yes as true, the public release writes 1, people write Yes."""
+        if isinstance(value, bool | int | float) and value in {0, 1}:
             return "yes" if value else "no"
+        return value.strip().rstrip(".").lower() if isinstance(value, str) else value
+
+    @field_validator("question")
+    @classmethod
+    def _keeps_its_backslashes(cls, value: str) -> str:
+        if eaten := _EATEN_BACKSLASH.search(value):
+            around = value[max(0, eaten.start() - 10) : eaten.end() + 10]
+            raise ValueError(
+                f"a control character stands near {around!r}, where a macro lost its backslash; "
+                "write two backslashes in the file"
+            )
         return value
 
     @model_validator(mode="after")
@@ -151,13 +169,15 @@ def parse_questions(records: Iterable[object], where: str) -> list[Question]:
         where: File name for messages.
 
     Raises:
-        ValueError: A record is broken or an id stands twice; says file and record number.
+        ValueError: Records are broken or an id stands twice; says file and record numbers.
     """
     questions: list[Question] = []
     seen: dict[str, int] = {}
+    broken: list[str] = []
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
-            raise ValueError(f"{where}, record {number}: expected a mapping, got {record!r:.80}")
+            broken.append(f"record {number}: expected a mapping, got {record!r:.80}")
+            continue
         topic = TOPICS.get(str(record.get("topic")))
         fields = {"subject": topic.subject, **record} if topic else record
         try:
@@ -167,14 +187,19 @@ def parse_questions(records: Iterable[object], where: str) -> list[Question]:
                 f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}, got {e['input']!r:.80}"
                 for e in error.errors()
             )
-            raise ValueError(f"{where}, record {number}: {details}") from error
+            broken.append(f"record {number}: {details}")
+            continue
         if question.id in seen:
-            raise ValueError(
-                f"{where}, record {number}: id {question.id!r} stands in record "
-                f"{seen[question.id]} already; ids must be unique"
+            broken.append(
+                f"record {number}: id {question.id!r} stands in record {seen[question.id]} "
+                "already; ids must be unique"
             )
         seen[question.id] = number
         questions.append(question)
+    if broken:
+        shown = "; and ".join(broken[:5])
+        more = f"; and {len(broken) - 5} more" if len(broken) > 5 else ""
+        raise ValueError(f"{where}, {shown}{more}")
     return questions
 
 

@@ -1,0 +1,157 @@
+"""Questions from where they lie (bundled, the Hub, a path) → samples for Inspect."""
+
+import logging
+from collections.abc import Collection, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inspect_ai.dataset import MemoryDataset, Sample
+
+from dprivbench_inspect.questions import Question, questions_hash, read_questions
+from dprivbench_inspect.release import (
+    HUB_DATASET,
+    Part,
+    config_names,
+    is_release_file,
+    read_release,
+    release_differences,
+    release_questions,
+)
+
+_logger = logging.getLogger(__name__)
+
+
+class Loaded(NamedTuple):
+    """Questions and where they come from."""
+
+    questions: list[Question]
+    source: str
+    revision: str | None  # the commit of a Hub dataset
+    differences: list[str]  # from the release as known here; empty for questions of our own
+
+
+def load_questions(
+    category: int, source: str = "bundled", revision: str | None = None, variant: str = "pairs"
+) -> Loaded:
+    """All questions of one category.
+
+    Args:
+        category: 1 or 2.
+        source: "bundled"; "hub"; or a path: a folder in the public release's layout, one of its
+            files, or a file in our form (.jsonl, .json, .yaml).
+        revision: Commit, tag or branch of the Hub dataset; None takes its newest.
+        variant: Which of the bundled questions of Category 1: "pairs" or "graded".
+
+    Raises:
+        FileNotFoundError: The path does not exist, or a folder lacks a file.
+        ValueError: A record is broken (says file and record number), nothing of the category is
+            there, or `revision` or `variant` does not belong to this source.
+    """
+    if revision is not None and source != "hub":
+        raise ValueError(f"revision {revision!r} belongs to source=hub, got source={source!r}")
+    if variant != "pairs" and source != "bundled":
+        raise ValueError(f"variant {variant!r} belongs to source=bundled, got source={source!r}")
+    differences: list[str] = []
+    if source == "bundled":
+        questions = _bundled(category, variant)
+    elif source == "hub":
+        questions, revision = _from_hub(category, revision)
+        differences = release_differences(questions, category)
+    else:
+        path = Path(source)
+        if not path.exists():
+            raise FileNotFoundError(f"source {source!r} is neither bundled, hub nor a path here")
+        if path.is_dir():
+            questions = read_release(path, category)
+            differences = release_differences(questions, category)
+        elif is_release_file(path):
+            questions = read_release(path, category)
+        else:
+            questions = [q for q in read_questions(path) if q.category == category]
+    if not questions:
+        raise ValueError(f"source {source!r} holds no question of category {category}")
+    if differences:
+        _logger.warning(
+            "%s differs from the release as this package knows it: %s",
+            source,
+            "; ".join(differences),
+        )
+    return Loaded(questions, source, revision, differences)
+
+
+def keep(
+    questions: Sequence[Question], name: str, field: str, wanted: Collection[Any] | None
+) -> list[Question]:
+    """Questions whose `field` is wanted, in their order; None wants all.
+
+    Args:
+        questions: From `load_questions`.
+        name: What the argument is called for the user.
+        field: Field of `Question`.
+        wanted: Values to keep.
+
+    Raises:
+        ValueError: Nothing is wanted, or a wanted value is not there; lists those that are.
+    """
+    if wanted is None:
+        return list(questions)
+    known = sorted({getattr(q, field) for q in questions})
+    unknown = [value for value in wanted if value not in known]
+    if unknown or not wanted:
+        raise ValueError(f"{name} {unknown} are not in this source; choose from {known}")
+    return [q for q in questions if getattr(q, field) in wanted]
+
+
+def question_dataset(questions: Sequence[Question], name: str) -> MemoryDataset:
+    """Samples with the question's id, its text as input and its label as target."""
+    return MemoryDataset([question_to_sample(q) for q in questions], name=name)
+
+
+def question_to_sample(question: Question) -> Sample:
+    """One sample; everything but text and label goes to its metadata, which no prompt shows."""
+    return Sample(
+        id=question.id,
+        input=question.question,
+        target=question.label,
+        metadata=question.model_dump(
+            exclude={"id", "question", "label"}, exclude_none=True, mode="json"
+        ),
+    )
+
+
+def provenance(loaded: Loaded, asked: Sequence[Question]) -> dict[str, Any]:
+    """What a log says about the questions: source, revision, number and hash of those asked."""
+    return {
+        "source": loaded.source,
+        "revision": loaded.revision,
+        "n_questions": len(asked),
+        "questions_hash": questions_hash(asked),
+        **({"differences_from_release": loaded.differences} if loaded.differences else {}),
+    }
+
+
+def _bundled(category: int, variant: str) -> list[Question]:
+    data = Path(str(resources.files("dprivbench_inspect"))) / "data"
+    if category == 1:
+        return read_questions(data / "category_1.jsonl")
+    files = sorted((data / "category_2").glob("*.yaml"))
+    return [question for file in files for question in read_questions(file)]
+
+
+def _from_hub(category: int, revision: str | None) -> tuple[list[Question], str]:
+    import datasets
+    import huggingface_hub
+
+    commit = huggingface_hub.HfApi().dataset_info(HUB_DATASET, revision=revision).sha
+    if commit is None:
+        raise ValueError(f"the Hub names no commit for {HUB_DATASET} at revision {revision!r}")
+    parts = [
+        Part(
+            mechanism,
+            datasets.load_dataset(HUB_DATASET, config, split="test", revision=commit).to_list(),
+            f"{HUB_DATASET} {config}",
+        )
+        for config, mechanism in config_names(category).items()
+    ]
+    return release_questions(parts), commit
