@@ -1,0 +1,238 @@
+"""Replies → scores; scores of all epochs → metrics."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inspect_ai.model import (
+    ChatMessageSystem,
+    ChatMessageUser,
+    ModelOutput,
+    get_model,
+    model_roles,
+)
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    Value,
+    metric,
+    scorer,
+)
+from inspect_ai.solver import TaskState
+
+from dprivbench_inspect.metrics import Outcome
+from dprivbench_inspect.parsing import (
+    CUT_SHORT,
+    How,
+    paper_extraction,
+    parse_judge,
+    read_reply,
+    visible_text,
+)
+from dprivbench_inspect.prompts import JUDGE_INSTRUCTION, judge_prompt
+from dprivbench_inspect.questions import Label
+from dprivbench_inspect.summaries import (
+    accuracy_summary,
+    group_summary,
+    published_summary,
+    rate_summary,
+)
+
+JUDGE_ROLE = "grader"
+GRADING = 1  # moves when the same reply may get another verdict; stands in each score's metadata
+# Inspect's own words for the reasons that it has a word for.
+_INSPECT_REASONS = {
+    "invalid_format": "invalid_response_format",
+    "judge_unreadable": "grader_failed",
+}
+
+
+class _Decision(NamedTuple):
+    """The verdict on one reply, what decided it, and what there is to say about it."""
+
+    verdict: Label | None
+    how: How
+    reason: str | None
+    explanation: str
+    metadata: dict[str, Any]
+
+
+@metric(scores="unreduced")
+def claim_accuracy() -> Metric:
+    """Accuracy and F1 with their intervals, pairs, and what a constant answer would get."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return accuracy_summary(outcomes_of(scores))
+
+    return compute
+
+
+@metric(scores="unreduced")
+def claim_rates() -> Metric:
+    """Shares of replies without verdict, by reason; cut short; decided by box or judge."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return rate_summary(outcomes_of(scores))
+
+    return compute
+
+
+@metric(scores="unreduced")
+def claim_groups() -> Metric:
+    """Accuracy per mechanism, topic, subject, perturbation and error pattern."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return group_summary(outcomes_of(scores))
+
+    return compute
+
+
+@metric(scores="unreduced")
+def published_numbers() -> Metric:
+    """Accuracy, F1, precision and recall as the paper's code counts them."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return published_summary(outcomes_of(scores))
+
+    return compute
+
+
+@scorer(metrics=[claim_accuracy(), claim_rates(), claim_groups()])
+def verdict(synonyms: bool = False) -> Scorer:
+    """Compare the boxed verdict with the label; no verdict is counted, never left out.
+
+    Where no box holds an answer and a model is bound to the role `grader`, that model reads
+    question and reply and says what the reply concludes. Without such a model nobody is asked:
+    the model under test never grades itself.
+
+    Args:
+        synonyms: Read true, 1, y and their like in a box too.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        label = _label(target, state)
+        decision = await _decide(state, synonyms)
+        return _score(decision, label, state)
+
+    return score
+
+
+@scorer(metrics=[published_numbers()])
+def paper_verdict() -> Scorer:
+    """The verdict as the paper's code extracts it, beside `verdict` for its tables' sake only.
+
+    Its judge, which runs only on replies that hold neither "yes" nor "no" as letters, is left out.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        found = paper_extraction(_content(state.output))
+        decision = _Decision(
+            found,
+            "box" if found else "none",
+            None if found else "invalid_format",
+            "The paper's rule: letters in the last box, then in the whole reply.",
+            {},
+        )
+        return _score(decision, _label(target, state), state)
+
+    return score
+
+
+def outcomes_of(scores: Sequence[SampleScore]) -> list[Outcome]:
+    """Outcomes from the scores of `verdict` or `paper_verdict`, one a question and epoch.
+
+    Everything is read from value, metadata and the sample's metadata, so a rescored log or one
+    that was edited counts the same way. Scores of other scorers are left out.
+    """
+    outcomes = []
+    for sample_score in scores:
+        value, own = sample_score.score.value, sample_score.score.metadata or {}
+        if not isinstance(value, dict) or "label" not in own:
+            continue
+        about = sample_score.sample_metadata or {}
+        outcomes.append(
+            Outcome(
+                question_id=str(sample_score.sample_id),
+                label=own["label"],
+                verdict="yes" if value["yes"] else "no" if value["no"] else None,
+                epoch=own["epoch"],
+                how=own["how"],
+                reason=own["reason"],
+                truncated=own["truncated"],
+                mechanism=about.get("mechanism"),
+                function_id=about.get("function_id"),
+                topic=about.get("topic"),
+                subject=about.get("subject"),
+                perturbation=about.get("perturbation"),
+                error_pattern=about.get("error_pattern"),
+                sibling=about.get("sibling"),
+            )
+        )
+    return outcomes
+
+
+async def _decide(state: TaskState, synonyms: bool) -> _Decision:
+    content = _content(state.output)
+    reading = read_reply(content, _stop_reason(state.output), synonyms=synonyms)
+    if reading.verdict:
+        said = f"The last boxed answer says {reading.verdict}."
+        return _Decision(reading.verdict, "box", None, said, {})
+    alone = _Decision(None, "none", reading.reason, f"No verdict: {reading.reason}.", {})
+    reply = visible_text(content)
+    if not reply.strip() or not model_roles().get(JUDGE_ROLE):
+        return alone
+    judge = get_model(role=JUDGE_ROLE, required=True)
+    answer = await judge.generate([
+        ChatMessageSystem(content=JUDGE_INSTRUCTION),
+        ChatMessageUser(content=judge_prompt(state.input_text, reply)),
+    ])
+    judged = parse_judge(_content(answer))
+    about = {"judge": str(judge), "box_reason": reading.reason, "judged": judged}
+    if judged == "yes" or judged == "no":
+        return _Decision(judged, "judge", None, answer.completion, about)
+    reason = reading.reason if judged == "none" else "judge_unreadable"
+    return _Decision(None, "none", reason, answer.completion, about)
+
+
+def _score(decision: _Decision, label: Label, state: TaskState) -> Score:
+    """The score of one reply: numbers that may be averaged, and what the metrics read."""
+    reason = decision.reason
+    return Score(
+        value={
+            "correct": float(decision.verdict == label),
+            "yes": float(decision.verdict == "yes"),
+            "no": float(decision.verdict == "no"),
+        },
+        answer=decision.verdict,
+        explanation=decision.explanation,
+        reason=_INSPECT_REASONS.get(reason, reason) if reason else None,
+        metadata={
+            "epoch": state.epoch,
+            "label": label,
+            "how": decision.how,
+            "reason": reason,
+            "truncated": _stop_reason(state.output) in CUT_SHORT,
+            "grading": GRADING,
+            **decision.metadata,
+        },
+    )
+
+
+def _label(target: Target, state: TaskState) -> Label:
+    if target.text == "yes":
+        return "yes"
+    if target.text == "no":
+        return "no"
+    raise ValueError(
+        f"sample {state.sample_id!r} has target {target.text!r}; the label must be yes or no"
+    )
+
+
+def _content(output: ModelOutput) -> object:
+    return output.choices[0].message.content if output.choices else None
+
+
+def _stop_reason(output: ModelOutput) -> str | None:
+    return output.choices[0].stop_reason if output.choices else None
