@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from contextleak_inspect.betting import betting_bounds
+from contextleak_inspect.bounds import Outcomes, confidence_at
 from contextleak_inspect.calibration import (
     analytic_sigma,
     classical_sigma,
@@ -13,11 +15,54 @@ from contextleak_inspect.calibration import (
     gdp_mu,
     randomized_response,
 )
+from contextleak_inspect.credible import epsilon_credible, epsilon_posterior
+from contextleak_inspect.estimators import (
+    delta_lower_bound,
+    epsilon_from_accuracy,
+    epsilon_lower_bound,
+)
+from contextleak_inspect.gaussian_model import mu_lower_bound
+from contextleak_inspect.one_run import (
+    epsilon_one_run,
+    epsilon_one_run_if_gaussian,
+    one_run_mu_lower_bound,
+    one_run_p_value,
+)
+from contextleak_inspect.point_estimates import best_threshold_optimistic
 from contextleak_inspect.rao_blackwell import flip_probability_upper, rao_blackwell_rate
+from contextleak_inspect.rates import (
+    clopper_pearson,
+    dkw,
+    empirical_bernstein,
+    epsilon_from_rates,
+)
+from contextleak_inspect.roc import auc
+from contextleak_inspect.sequential import (
+    epsilon_from_guesses,
+    epsilon_from_pairs,
+    guess_log_wealth,
+    pair_log_wealth,
+)
 from contextleak_inspect.subsampling import subsampled_gaussian_epsilon
+from contextleak_inspect.thresholds import fixed_rank_cut, fixed_rank_fpr_upper
 from contextleak_inspect.tradeoffs import dp_accuracy, dp_tpr, gdp_accuracy, gdp_tpr
 
 Inputs = Mapping[str, Any]
+
+
+def _worlds(v: Inputs) -> tuple[Outcomes, Outcomes]:
+    return Outcomes(v["tp"], v["n1"]), Outcomes(v["fp"], v["n0"])
+
+
+def _fixed_rank(v: Inputs) -> dict[str, object]:
+    cut = fixed_rank_cut(v["s1"], v["s0"], v["fpr"])
+    return {
+        "k": cut.canary_out.hits,
+        "threshold": cut.threshold,
+        "fp_observed": cut.false_alarms,
+        "tp": cut.canary_in.hits,
+    }
+
 
 FORMULAS: dict[str, Callable[[Inputs], object]] = {
     "analytic_sigma": lambda v: analytic_sigma(v["eps"], v["delta"], v["sensitivity"]),
@@ -47,4 +92,77 @@ FORMULAS: dict[str, Callable[[Inputs], object]] = {
         v["noise_multiplier"], v["q"], v["T"], v["delta"]
     ),
     "rao_blackwell_rate": lambda v: rao_blackwell_rate(v["votes"], v["m"], v["sigma"], v["t"]),
+    # bounds from trials
+    "acc_eprocess": lambda v: guess_log_wealth(v["correct"], epsilon=v["eps"], delta=v["delta"]),
+    "acc_eprocess_eps": lambda v: (
+        epsilon_from_guesses(
+            v["correct"], fair_coins=True, delta=v["delta"], confidence=confidence_at(v["alpha"])
+        ).value
+    ),
+    "auc": lambda v: auc(v["s1"], v["s0"]),
+    "best_threshold_accuracy": lambda v: {
+        "plain": best_threshold_optimistic(v["s1"], v["s0"]).accuracy_optimistic,
+        "balanced": best_threshold_optimistic(v["s1"], v["s0"]).balanced_accuracy_optimistic,
+    },
+    "betting_bounds": lambda v: betting_bounds(v["x"], v["alpha"])._asdict(),
+    "clopper_pearson_one_sided": lambda v: clopper_pearson(v["k"], v["n"], v["alpha"])._asdict(),
+    "dkw": lambda v: dkw(v["n"], v["alpha"])._asdict(),
+    "empirical_bernstein_halfwidth": lambda v: empirical_bernstein(v["x"], v["alpha"]),
+    "eps_acc_cp": lambda v: (
+        epsilon_from_accuracy(
+            Outcomes(v["correct"], v["guesses"]),
+            Outcomes(0, 0),
+            fair_coins=True,
+            delta=v["delta"],
+            confidence=confidence_at(v["alpha"]),
+        ).value
+    ),
+    "eps_cp": lambda v: (
+        epsilon_lower_bound(
+            *_worlds(v),
+            delta=v["delta"],
+            confidence=confidence_at(v["alpha"]),
+            two_sided=v["two_sided"],
+        ).value
+    ),
+    "eps_from_rates": lambda v: epsilon_from_rates(
+        v["tpr"], v["fpr"], delta=v["delta"], two_sided=v["two_sided"]
+    ),
+    "eps_gdp_cp": lambda v: gdp_epsilon(
+        mu_lower_bound(*_worlds(v), confidence=confidence_at(v["alpha"])).value, v["delta"]
+    ),
+    "fdp_one_run": lambda v: {
+        "mu": one_run_mu_lower_bound(
+            v["m"], v["guesses"], v["correct"], confidence=confidence_at(v["p"])
+        ).value,
+        "eps": epsilon_one_run_if_gaussian(
+            v["m"], v["guesses"], v["correct"], delta=v["delta"], confidence=confidence_at(v["p"])
+        ).value,
+    },
+    "fixed_rank_fpr_upper": lambda v: fixed_rank_fpr_upper(v["n0"], v["k"], v["alpha"]),
+    "fixed_rank_threshold": _fixed_rank,
+    "hockey_stick_lb": lambda v: (
+        delta_lower_bound(*_worlds(v), epsilon=v["eps"], confidence=confidence_at(v["alpha"])).value
+    ),
+    "joint_beta_eps": lambda v: (
+        epsilon_credible(*_worlds(v), delta=v["delta"], confidence=confidence_at(v["alpha"])).value
+    ),
+    "joint_beta_prob": lambda v: epsilon_posterior(*_worlds(v), epsilon=v["eps"], delta=v["delta"]),
+    "mu_cp": lambda v: mu_lower_bound(*_worlds(v), confidence=confidence_at(v["alpha"])).value,
+    "pair_eprocess": lambda v: pair_log_wealth(
+        v["fx"], v["fy"], epsilon=v["eps"], delta=v["delta"]
+    ),
+    "pair_eprocess_eps": lambda v: (
+        epsilon_from_pairs(
+            v["fx"], v["fy"], delta=v["delta"], confidence=confidence_at(v["alpha"])
+        ).value
+    ),
+    "steinke_eps": lambda v: (
+        epsilon_one_run(
+            v["m"], v["r"], v["v"], delta=v["delta"], confidence=confidence_at(v["p"])
+        ).value
+    ),
+    "steinke_p_value": lambda v: one_run_p_value(
+        v["m"], v["r"], v["v"], epsilon=v["eps"], delta=v["delta"]
+    ),
 }
