@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Collection, Sequence
-from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspect_ai.dataset import MemoryDataset, Sample
 
@@ -19,6 +18,9 @@ from dprivbench_inspect.release import (
     release_questions,
 )
 
+if TYPE_CHECKING:  # sympy is slow to import
+    from dprivbench_inspect.generate import Variant
+
 _logger = logging.getLogger(__name__)
 
 
@@ -32,7 +34,10 @@ class Loaded(NamedTuple):
 
 
 def load_questions(
-    category: int, source: str = "bundled", revision: str | None = None, variant: str = "pairs"
+    category: int,
+    source: str = "bundled",
+    revision: str | None = None,
+    variant: "Variant" = "pairs",
 ) -> Loaded:
     """All questions of one category.
 
@@ -131,8 +136,12 @@ def provenance(loaded: Loaded, asked: Sequence[Question]) -> dict[str, Any]:
     }
 
 
-def _bundled(category: int, variant: str) -> list[Question]:
-    data = Path(str(resources.files("dprivbench_inspect"))) / "data"
+def _bundled(category: int, variant: "Variant") -> list[Question]:
+    if category == 1 and variant != "pairs":
+        from dprivbench_inspect.generate import generate_category_1  # sympy; slow to import
+
+        return generate_category_1(variant)
+    data = Path(__file__).parent / "data"
     if category == 1:
         return read_questions(data / "category_1.jsonl")
     files = sorted((data / "category_2").glob("*.yaml"))

@@ -1,0 +1,194 @@
+"""`dprivbench generate | verify | report | demo`."""
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from dprivbench_inspect import __version__
+
+if TYPE_CHECKING:
+    from dprivbench_inspect.divergences import Certificate
+
+_DEMO = (
+    ("dprivbench_cat1", "dprivbench/always-yes"),
+    ("dprivbench_cat1", "dprivbench/always-no"),
+    ("dprivbench_cat1", "dprivbench/symbolic"),
+    ("dprivbench_cat2", "dprivbench/always-yes"),
+    ("dprivbench_cat2", "dprivbench/always-no"),
+)
+
+
+class Row(NamedTuple):
+    """One label, or one sensitivity, that was recomputed."""
+
+    text: str
+    agrees: bool
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """DPrivBench: does a described mechanism keep the privacy guarantee it claims?
+
+    Models are asked with Inspect: `inspect eval dprivbench_inspect/dprivbench_cat1 --model
+    openai/gpt-5`, or `inspect eval tasks/dprivbench_cat1.py …` in the project's folder. The
+    commands here need no model and no network.
+    """
+
+
+@main.command()
+def generate() -> None:
+    """Rewrite the bundled questions of Category 1 from the function bank and the mechanisms.
+
+    The file comes out the same, byte for byte, unless the bank or a wording has changed.
+    """
+    from dprivbench_inspect.generate import CATEGORY_1, write_category_1
+
+    before = CATEGORY_1.read_bytes() if CATEGORY_1.exists() else b""
+    write_category_1()
+    state = "unchanged" if CATEGORY_1.read_bytes() == before else "changed"
+    click.echo(f"{CATEGORY_1}: {state}")
+
+
+@main.command()
+@click.option(
+    "--category",
+    type=click.Choice(["1", "2", "both"]),
+    default="both",
+    show_default=True,
+    help="Recompute the labels of this category.",
+)
+@click.option(
+    "--variant",
+    type=click.Choice(["pairs", "graded"]),
+    default="pairs",
+    show_default=True,
+    help="Which questions of Category 1.",
+)
+def verify(category: str, variant: str) -> None:
+    """Recompute the labels of the bundled questions and show the numbers behind each.
+
+    Questions of Category 2 that rest on a citation alone are counted in the end.
+
+    A line names the question, what its claim allows, what a pair of neighbours gives away, and
+    the margin between them: above 0 exactly where the pair breaks the claim. A claim that no pair
+    breaks is checked, not proved. Exit code 1 if a label disagrees. Ctrl-C stops and sums up.
+    """
+    checks = []
+    if category != "2":
+        checks += [("sensitivities", _sensitivities()), ("category 1", _category_1(variant))]
+    if category != "1":
+        checks.append(("category 2", _category_2()))
+    summary, wrong = [], 0
+    try:
+        for name, rows in checks:
+            agree = total = 0
+            summary.append("")
+            for row in rows:
+                total, agree = total + 1, agree + row.agrees
+                wrong += not row.agrees
+                click.echo(f"{name} {total}: {row.text}{'' if row.agrees else '  DISAGREES'}")
+                summary[-1] = f"{name}: {agree} of {total} agree"
+    except KeyboardInterrupt:
+        click.echo("\nstopped; so far:")
+        click.echo("\n".join(filter(None, summary)))
+        sys.exit(130)
+    if category != "1":
+        summary.append(f"category 2: {_citations()} more labels rest on a citation alone")
+    click.echo("\n".join(["", *summary]))
+    sys.exit(1 if wrong else 0)
+
+
+@main.command()
+@click.argument("logs", nargs=-1, required=True)
+def report(logs: tuple[str, ...]) -> None:
+    """Print tables of finished runs beside the paper's rows.
+
+    LOGS are log files or folders of them.
+    """
+    from dprivbench_inspect.report import report as report_text
+
+    try:
+        click.echo(report_text(logs))
+    except (ValueError, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option(
+    "--log-dir",
+    default="logs/demo",
+    show_default=True,
+    help="Where the logs go.",
+)
+def demo(log_dir: str) -> None:
+    """Ask the models that need no network all bundled questions, and print the tables."""
+    from inspect_ai import eval as run
+
+    from dprivbench_inspect import tasks
+    from dprivbench_inspect.report import report as report_text
+
+    logs = []
+    for number, (task, model) in enumerate(_DEMO, start=1):
+        click.echo(f"{number}/{len(_DEMO)} {task} with {model} … ", nl=False)
+        start = time.monotonic()
+        (log,) = run(getattr(tasks, task)(), model=model, log_dir=log_dir, display="none")
+        if log.status != "success":
+            raise click.ClickException(f"the run ended with status {log.status}: {log.error}")
+        count = log.results.completed_samples if log.results else 0
+        click.echo(f"{count} replies in {time.monotonic() - start:.0f} s")
+        logs.append(log.location)
+    click.echo("\n" + report_text(logs))
+    click.echo(f"Look at every reply: inspect view start --log-dir {log_dir}")
+
+
+def _sensitivities() -> Iterator[Row]:
+    from dprivbench_inspect.certificates.sensitivities import verify_sensitivities
+
+    for evidence in verify_sensitivities():
+        yield Row(
+            f"function {evidence.function_id} at n = {evidence.n}: stated {evidence.stated}, "
+            f"attained {evidence.attained}, most found by search {evidence.found:.6g}",
+            evidence.holds,
+        )
+
+
+def _category_1(variant: str) -> Iterator[Row]:
+    from dprivbench_inspect.certificates.category_1 import verify_category_1
+
+    for evidence in verify_category_1("graded" if variant == "graded" else "pairs"):
+        yield Row(
+            f"{evidence.question_id} ({evidence.label}): {_numbers(evidence.certificate)}",
+            evidence.agrees,
+        )
+
+
+def _category_2() -> Iterator[Row]:
+    from dprivbench_inspect.certificates import all_certificates
+    from dprivbench_inspect.dataset import load_questions
+
+    labels = {question.id: question.label for question in load_questions(2).questions}
+    for question_id, program in all_certificates().items():
+        certificate, label = program(), labels.get(question_id)
+        yield Row(f"{question_id} ({label}): {_numbers(certificate)}", certificate.verdict == label)
+
+
+def _citations() -> int:
+    from dprivbench_inspect.dataset import load_questions
+
+    return sum(question.evidence == "citation" for question in load_questions(2).questions)
+
+
+def _numbers(certificate: "Certificate") -> str:
+    return (
+        f"claim {certificate.claim:.6g}, measured {certificate.measured:.6g} "
+        f"± {certificate.error:.1g}, margin {certificate.margin:.3g} {certificate.unit}; "
+        f"{certificate.pair}"
+    )
+
+
+if __name__ == "__main__":
+    main()
