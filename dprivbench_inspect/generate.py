@@ -86,12 +86,16 @@ def generate_category_1(variant: Variant = "pairs", seed: int = 0) -> list[Quest
     return [_question(claim) for claim in category_1_claims(variant, seed)]
 
 
-def write_category_1(path: Path = CATEGORY_1) -> None:
-    """Write the pairs, one record a line, after the notice that they are not for training."""
+def category_1_text() -> str:
+    """The data file: the notice that it is not for training, then the pairs, a record a line."""
     records: list[dict[str, object]] = [{"do_not_train": DO_NOT_TRAIN}]
     records += [question.model_dump(exclude_none=True) for question in generate_category_1()]
-    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def write_category_1(path: Path = CATEGORY_1) -> None:
+    """Write the data file, the same bytes each time."""
+    path.write_text(category_1_text(), encoding="utf-8", newline="\n")
 
 
 def _question(claim: Claim) -> Question:
