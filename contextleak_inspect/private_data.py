@@ -1,0 +1,239 @@
+"""Private data: exemplars from our own set, the Hub or a user's file, and their disjoint shards."""
+
+import csv
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from contextleak_inspect.config import AuditConfig
+
+DATA = Path(__file__).parent / "data"
+BUNDLED = {"classification": DATA / "subjectivity.jsonl"}
+T = TypeVar("T")
+
+
+class Exemplar(NamedTuple):
+    """One private example: a text, and its label or (in generation) its target text."""
+
+    text: str
+    answer: str
+
+
+class PrivateData(NamedTuple):
+    """The private pool that exemplars are drawn from, and where it came from."""
+
+    name: str
+    pool: tuple[Exemplar, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels in alphabetical order."""
+        return tuple(sorted({exemplar.answer for exemplar in self.pool}))
+
+    @property
+    def sha256(self) -> str:
+        """Changes with any text, answer or their order."""
+        return hashlib.sha256(json.dumps(self.pool).encode()).hexdigest()
+
+
+class HubPreset(NamedTuple):
+    """A Hub data set whose columns are known; `label_names` turns stored numbers into labels."""
+
+    repo: str
+    revision: str
+    splits: Mapping[str, str]
+    text_column: str
+    label_column: str
+    label_names: Mapping[str, str]
+
+
+# Pang & Lee 2004, CC BY 4.0. Read from public descriptions; not fetched when this was written.
+SUBJECTIVITY = HubPreset(
+    repo="SetFit/subj",
+    revision="main",
+    splits={"train": "train", "test": "test"},
+    text_column="text",
+    label_column="label",
+    label_names={"0": "objective", "1": "subjective"},
+)
+
+
+def read_private_data(config: AuditConfig, part: str = "train") -> PrivateData:
+    """Exemplars that the audit may draw from.
+
+    Args:
+        config: Names source, columns and how many exemplars a context holds.
+        part: "train" (the private pool), "validation" or "test". A user's file is a pool as a
+            whole; `split` names the pool of a Hub data set.
+
+    Raises:
+        ValueError: The source lacks the part, a column or a value (with file and line), holds too
+            few exemplars, or in classification fewer than two labels.
+    """
+    if config.source == "bundled":
+        if config.task not in BUNDLED:
+            raise ValueError(f"no data set for {config.task!r} is bundled; give source as a path")
+        path = BUNDLED[config.task]
+        records = (r for r in read_records(path, ("split", "text", "label")) if r["split"] == part)
+        pool = tuple(Exemplar(r["text"], r["label"]) for r in records)
+        name = f"bundled {path.name}"
+    elif config.source == "subjectivity":
+        preset = SUBJECTIVITY
+        if part not in preset.splits:
+            raise ValueError(f"{preset.repo} has no part {part!r}; it has {sorted(preset.splits)}")
+        revision = config.revision or preset.revision
+        pool = read_hub(
+            preset.repo,
+            revision,
+            preset.splits[part],
+            (preset.text_column, preset.label_column),
+            preset.label_names,
+        )
+        name = f"{preset.repo}@{revision}"
+    else:
+        columns = (config.text_column or "text", config.label_column or "label")
+        if config.source == "hub":
+            repo, revision = config.repo or "", config.revision or "main"
+            split = (config.split or part) if part == "train" else part
+            pool = read_hub(repo, revision, split, columns)
+            name = f"{repo}@{revision}"
+        else:
+            path = Path(config.source)
+            pool = tuple(
+                Exemplar(r[columns[0]], r[columns[1]]) for r in read_records(path, columns)
+            )
+            name = path.name
+    return _usable(PrivateData(name, pool), config)
+
+
+def _usable(data: PrivateData, config: AuditConfig) -> PrivateData:
+    if len(data.pool) < config.n_exemplars:
+        raise ValueError(
+            f"{data.name} holds {len(data.pool)} exemplars, a context needs {config.n_exemplars}; "
+            "lower n_exemplars or bring more data"
+        )
+    texts = Counter(exemplar.text for exemplar in data.pool)
+    text, times = texts.most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{data.name} holds {text!r:.80} {times} times; remove repetitions")
+    if config.task == "classification" and len(data.labels) < 2:
+        raise ValueError(f"{data.name} has the labels {data.labels}; an audit needs two or more")
+    return data
+
+
+def read_records(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Records of a .csv or .jsonl file, the named columns as stripped texts.
+
+    A JSON line that holds nothing but `do_not_train` is a notice, not a record.
+
+    Raises:
+        ValueError: File missing, not readable as such, a column absent or empty; with the line.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    rows = _json_rows(path) if path.suffix == ".jsonl" else _csv_rows(path)
+    for line, row in rows:
+        record = {}
+        for column in columns:
+            if row.get(column) is None:
+                names = sorted(str(name) for name in row if name is not None)
+                raise ValueError(
+                    f"{path}, line {line}: no column {column!r}; it has {names}. "
+                    "Name columns with text_column and label_column"
+                )
+            record[column] = str(row[column]).strip()
+            if not record[column]:
+                raise ValueError(f"{path}, line {line}: {column!r} is empty; fill or drop the line")
+        yield record
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    with path.open(encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
+            if not isinstance(row, dict):
+                raise ValueError(f"{path}, line {number}: expected an object, got {row!r:.80}")
+            if set(row) != {"do_not_train"}:
+                yield number, row
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        reader = csv.DictReader(lines)
+        try:
+            for row in reader:
+                yield reader.line_num, row
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+
+
+def read_hub(
+    repo: str,
+    revision: str,
+    split: str,
+    columns: tuple[str, str],
+    label_names: Mapping[str, str] | None = None,
+) -> tuple[Exemplar, ...]:
+    """Exemplars of a Hub data set, with texts repeated in it kept once.
+
+    Labels stored as numbers get the names of the data set's own features, or `label_names`.
+
+    Raises:
+        ValueError: A column is missing or a value in it empty.
+    """
+    import datasets  # heavy, and needed only here
+
+    table = datasets.load_dataset(repo, revision=revision, split=split)
+    label_column = columns[1]
+    if missing := [c for c in columns if c not in table.column_names]:
+        raise ValueError(f"{repo}@{revision} has no column {missing}; it has {table.column_names}")
+    names = getattr(table.features[label_column], "names", None)
+    found: dict[str, Exemplar] = {}
+    for row, record in enumerate(table):
+        text, answer = (str(record[c]).strip() if record[c] is not None else "" for c in columns)
+        if not text or not answer:
+            raise ValueError(f"{repo}@{revision}, {split} row {row}: empty {columns}")
+        if label_names is not None:
+            answer = _name_of(answer, label_names, f"{repo}@{revision}, {split} row {row}")
+        elif names is not None:
+            answer = names[int(record[label_column])]
+        found.setdefault(text, Exemplar(text, answer))
+    return tuple(found.values())
+
+
+def _name_of(label: str, names: Mapping[str, str], where: str) -> str:
+    if label in names:
+        return names[label]
+    if label in names.values():
+        return label
+    raise ValueError(f"{where}: label {label!r} is none of {dict(names)}")
+
+
+def deal(cards: Sequence[T], shards: int) -> tuple[tuple[T, ...], ...]:
+    """Disjoint shards of equal size, in order.
+
+    >>> deal("abcdef", 3)
+    (('a', 'b'), ('c', 'd'), ('e', 'f'))
+    """
+    size, rest = divmod(len(cards), shards)
+    if rest:
+        raise ValueError(f"{len(cards)} exemplars cannot be dealt evenly into {shards} shards")
+    return tuple(tuple(cards[i : i + size]) for i in range(0, len(cards), size))
+
+
+def texts_that_hold(words: str, exemplars: Iterable[Exemplar]) -> int:
+    """In how many exemplars the words stand (text or answer), case and spacing aside."""
+    wanted = _plain(words)
+    return sum(wanted in _plain(f"{e.text}\n{e.answer}") for e in exemplars)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

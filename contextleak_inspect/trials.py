@@ -1,0 +1,183 @@
+"""Trials: seeded coins, drawn exemplars and two neighbouring contexts, all fixed before a run."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from contextleak_inspect.canaries import Canary, check_planted, make_canary, plant
+from contextleak_inspect.config import AuditConfig, config_hash, stream
+from contextleak_inspect.defenses import guard_words
+from contextleak_inspect.private_data import Exemplar, PrivateData, deal, read_private_data
+from contextleak_inspect.queries import Prompt, Query, check_window, read_query, system_text
+from contextleak_inspect.votes import Part, World
+
+BOTH: tuple[World, World] = ("out", "in")
+
+
+class Trial(NamedTuple):
+    """One trial: a fair coin, or both worlds of it, over one draw of exemplars.
+
+    `drawn` are positions in the private pool, by slot; the canary replaces the one at `slot`.
+    `planted` are further slots that hold the canary in both worlds (nearly tied votes).
+    """
+
+    number: int
+    part: Part
+    worlds: tuple[World, ...]
+    drawn: tuple[int, ...]
+    slot: int
+    planted: tuple[int, ...]
+    null_control: bool
+
+
+class Audit(NamedTuple):
+    """An audit made ready: everything that a run needs, and nothing that a run could change."""
+
+    config: AuditConfig
+    data: PrivateData
+    canary: Canary
+    query: Query
+    trials: tuple[Trial, ...]
+    id: str
+
+
+def coin(seed: int, trial: int) -> bool:
+    """Whether the canary is in: fair, independent over trials, and the same at every attempt.
+
+    >>> [coin(7, 13) for attempt in range(3)] == [coin(7, 13)] * 3
+    True
+    """
+    return bool(stream(seed, "coin", trial).integers(2))
+
+
+def prepare_audit(config: AuditConfig) -> Audit:
+    """Data, canary, query and all trials of an audit, checked.
+
+    Raises:
+        ValueError: Data, canary and query do not fit the configuration, or a prompt may not fit
+            the context window that it names.
+    """
+    data = read_private_data(config)
+    query = read_query(config)
+    canary = make_canary(config, data)
+    trials = plan_trials(config, len(data.pool))
+    audit = Audit(
+        config,
+        data,
+        canary,
+        query,
+        trials,
+        config_hash(config, data.sha256, query.model_dump_json(), canary.text),
+    )
+    for trial in trials:
+        out, with_canary = (context(audit, trial, world) for world in BOTH)
+        check_neighbours(out, with_canary)
+        check_planted(out, canary, len(trial.planted))
+        check_planted(with_canary, canary, len(trial.planted) + 1)
+        if config.context_window is not None:
+            for prompt in (p for world in BOTH for p in prompts(audit, trial, world)):
+                check_window(prompt, config.context_window)
+    return audit
+
+
+def plan_trials(config: AuditConfig, pool_size: int) -> tuple[Trial, ...]:
+    """All trials in planned order, a function of configuration and pool size alone.
+
+    Naive: one world a trial, by its coin. Paired: both worlds, half as many draws. Frozen: the
+    first draw, both worlds, again and again. The first `calibration_share` are for calibration.
+    """
+    count = config.trials // 2 if config.calls == "paired" else config.trials
+    calibration = round(config.calibration_share * count)
+    parts: list[Part] = [
+        "calibration" if number < calibration else "evaluation" for number in range(count)
+    ]
+    coins = _balanced_coins(config, parts) if config.balanced else None
+    trials = []
+    for number, part in enumerate(parts):
+        worlds: tuple[World, ...] = BOTH
+        if config.calls == "naive":
+            is_in = coins[number] if coins is not None else coin(config.seed, number)
+            worlds = ("in",) if is_in else ("out",)
+        drawn, slot, planted = _draw(config, pool_size, 0 if config.calls == "frozen" else number)
+        null = (number + 1) * config.null_controls // count > number * config.null_controls // count
+        trials.append(Trial(number, part, worlds, drawn, slot, planted, null))
+    return tuple(trials)
+
+
+def _balanced_coins(config: AuditConfig, parts: Sequence[Part]) -> list[bool]:
+    """As many in as out in each part, in random order; an odd one out is a coin."""
+    coins: list[bool] = []
+    both: tuple[Part, Part] = ("calibration", "evaluation")
+    for part in both:
+        size = parts.count(part)
+        half = [True] * (size // 2) + [False] * (size // 2)
+        half += [coin(config.seed, len(coins))] * (size % 2)
+        order = stream(config.seed, "balanced", part).permutation(size)
+        coins += [half[i] for i in order]
+    return coins
+
+
+def _draw(
+    config: AuditConfig, pool_size: int, number: int
+) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """Exemplars, the canary's slot and further slots, from a stream that no coin touches."""
+    rng: np.random.Generator = stream(config.seed, "context", number)
+    drawn = tuple(int(i) for i in rng.choice(pool_size, size=config.n_exemplars, replace=False))
+    shots = config.shots
+    position = {"random": int(rng.integers(shots)), "first": 0, "last": shots - 1}[config.placement]
+    shards = [int(shard) for shard in rng.permutation(config.ensemble)]
+    also = shards[1 : 1 + (config.ensemble - 1) // 2] if config.vote_balance == "tied" else []
+    slots = [shard * shots + position for shard in [shards[0], *sorted(also)]]
+    return drawn, slots[0], tuple(slots[1:])
+
+
+def context(audit: Audit, trial: Trial, world: World) -> tuple[Exemplar, ...]:
+    """The private exemplars of one world, in slot order.
+
+    The worlds differ in one exemplar at one slot: neighbours under replace-one.
+    """
+    drawn = [audit.data.pool[i] for i in trial.drawn]
+    slots = [*trial.planted, trial.slot] if world == "in" else trial.planted
+    return plant(drawn, slots, audit.canary)
+
+
+def canary_shard(audit: Audit, trial: Trial) -> int:
+    """The shard in which the worlds differ."""
+    return trial.slot // audit.config.shots
+
+
+def prompts(audit: Audit, trial: Trial, world: World) -> tuple[Prompt, ...]:
+    """One prompt per shard of one world."""
+    config = audit.config
+    exemplars = context(audit, trial, world)
+    shards = deal(exemplars, config.ensemble)
+    words, user = guard_words(config), audit.query.fill(audit.canary)
+    return tuple(
+        Prompt(
+            system_text(
+                config.task,
+                audit.data.labels if config.task == "classification" else (),
+                shard if config.defense != "zero_shot" else (),
+                words,
+            ),
+            user,
+        )
+        for shard in shards
+    )
+
+
+def check_neighbours(out: Sequence[Exemplar], with_canary: Sequence[Exemplar]) -> None:
+    """Two contexts are neighbours under replace-one: equal in number, different at one slot.
+
+    Raises:
+        ValueError: They are not, so no guarantee relates them.
+    """
+    if len(out) != len(with_canary):
+        raise ValueError(
+            f"contexts of {len(out)} and {len(with_canary)} exemplars are not neighbours under "
+            "replace-one; put a substitute at the canary's slot"
+        )
+    slots = [i for i, (a, b) in enumerate(zip(out, with_canary, strict=True)) if a != b]
+    if len(slots) != 1:
+        raise ValueError(f"contexts differ at slots {slots}; neighbours differ at exactly one")

@@ -1,0 +1,146 @@
+import json
+from collections import Counter
+
+import datasets
+import pytest
+
+from contextleak_inspect.config import audit_config
+from contextleak_inspect.private_data import DATA, SUBJECTIVITY, deal, read_private_data
+
+
+def test_bundled_set_is_large_enough_balanced_and_without_repetition():
+    everything = []
+    for part, least in (("train", 60), ("validation", 40), ("test", 60)):
+        pool = read_private_data(audit_config({}), part).pool
+        counts = Counter(exemplar.answer for exemplar in pool)
+        assert len(pool) >= least
+        assert counts["objective"] == counts["subjective"]
+        everything += [exemplar.text for exemplar in pool]
+    assert len(set(everything)) == len(everything)
+
+
+@pytest.mark.parametrize(
+    "name", ["subjectivity.jsonl", "canary_words.yaml", "queries.yaml", "defenses.yaml"]
+)
+def test_bundled_files_say_that_they_are_not_for_training(name):
+    assert "do-not-train canary 3b0f9a54" in (DATA / name).read_text(encoding="utf-8")
+
+
+def write_csv(path, rows):
+    path.write_text("\n".join(["body,kind", *rows]), encoding="utf-8")
+    return audit_config({
+        "source": str(path),
+        "text_column": "body",
+        "label_column": "kind",
+        "n_exemplars": 2,
+        "ensemble": 2,
+    })
+
+
+def test_csv_with_named_columns_quotes_and_line_breaks(tmp_path):
+    config = write_csv(tmp_path / "a.csv", ['"one, two\nthree",x', "four,y"])
+    data = read_private_data(config)
+    assert data.pool == (("one, two\nthree", "x"), ("four", "y"))
+    assert data.labels == ("x", "y")
+
+
+def test_jsonl_skips_notices_and_turns_numbers_into_texts(tmp_path):
+    path = tmp_path / "a.jsonl"
+    rows = [{"do_not_train": "x"}, {"text": "one", "label": 0}, {"text": "two", "label": 1}]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    config = audit_config({"source": str(path), "n_exemplars": 2, "ensemble": 1})
+    assert read_private_data(config).pool == (("one", "0"), ("two", "1"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (["one,x", ",y"], r"a\.csv, line 3: 'body' is empty"),
+        (["one"], r"a\.csv, line 2: no column 'kind'"),
+        (["one,x"], "holds 1 exemplars, a context needs 2"),
+        (["one,x", "one,y"], "'one' 2 times"),
+        (["one,x", "two,x"], r"labels \('x',\); an audit needs two"),
+    ],
+)
+def test_broken_rows_are_named_by_file_and_line(tmp_path, rows, says):
+    with pytest.raises(ValueError, match=says):
+        read_private_data(write_csv(tmp_path / "a.csv", rows))
+
+
+def test_missing_file_column_and_broken_json(tmp_path):
+    path = tmp_path / "a.jsonl"
+    config = audit_config({"source": str(path)})
+    with pytest.raises(ValueError, match="no such file"):
+        read_private_data(config)
+    path.write_text('{"text": "one"}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"line 1: no column 'label'; it has \['text'\]"):
+        read_private_data(config)
+    path.write_text('{"text": "one", "label": "x"}\n{"text"', encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2: "):
+        read_private_data(config)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """The Hub cannot be reached in tests: a table of the same shape, and what was asked for."""
+    asked = []
+
+    def load_dataset(repo, *, revision, split):
+        asked.append((repo, revision, split))
+        rows = {
+            "text": [f"sentence {i} ." for i in range(30)] + ["sentence 0 ."],
+            "label": [i % 2 for i in range(30)] + [0],
+            "label_text": [("objective", "subjective")[i % 2] for i in range(30)] + ["objective"],
+        }
+        return datasets.Dataset.from_dict(rows)
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    return asked
+
+
+def test_subjectivity_preset_names_its_labels(hub):
+    data = read_private_data(audit_config({"source": "subjectivity"}))
+    assert data.pool[:2] == (("sentence 0 .", "objective"), ("sentence 1 .", "subjective"))
+    assert len(data.pool) == 30  # the text that stands twice is kept once
+    assert hub == [(SUBJECTIVITY.repo, "main", "train")]
+    with pytest.raises(ValueError, match=r"no part 'validation'; it has \['test', 'train'\]"):
+        read_private_data(audit_config({"source": "subjectivity"}), "validation")
+
+
+def test_any_hub_set_by_repo_revision_split_and_columns(hub):
+    fields = {
+        "source": "hub",
+        "repo": "a/b",
+        "revision": "abc",
+        "split": "dev",
+        "text_column": "text",
+        "label_column": "label_text",
+    }
+    data = read_private_data(audit_config(fields))
+    assert data.labels == ("objective", "subjective")
+    assert hub == [("a/b", "abc", "dev")]
+    with pytest.raises(
+        ValueError, match=r"no column \['x'\]; it has \['text', 'label', 'label_text'\]"
+    ):
+        read_private_data(audit_config(fields | {"text_column": "x"}))
+
+
+def test_class_label_features_give_names(monkeypatch):
+    features = datasets.Features({
+        "t": datasets.Value("string"),
+        "y": datasets.ClassLabel(names=["plain", "sarcastic"]),
+    })
+    table = datasets.Dataset.from_dict(
+        {"t": [f"reply {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}, features=features
+    )
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: table)
+    fields = {"source": "hub", "repo": "a/b", "text_column": "t", "label_column": "y"}
+    assert read_private_data(audit_config(fields)).labels == ("plain", "sarcastic")
+
+
+def test_shards_are_disjoint_and_complete():
+    shards = deal(range(20), 10)
+    assert [len(shard) for shard in shards] == [2] * 10
+    assert [card for shard in shards for card in shard] == list(range(20))
+    with pytest.raises(ValueError, match="20 exemplars cannot be dealt evenly into 3"):
+        deal(range(20), 3)
