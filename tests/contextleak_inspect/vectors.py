@@ -15,6 +15,7 @@ from contextleak_inspect.calibration import (
     gdp_mu,
     randomized_response,
 )
+from contextleak_inspect.canary_effect import esa_mu, rnm_label_rates, rnm_mu
 from contextleak_inspect.credible import epsilon_credible, epsilon_posterior
 from contextleak_inspect.estimators import (
     delta_lower_bound,
@@ -46,6 +47,7 @@ from contextleak_inspect.sequential import (
 from contextleak_inspect.subsampling import subsampled_gaussian_epsilon
 from contextleak_inspect.thresholds import fixed_rank_cut, fixed_rank_fpr_upper
 from contextleak_inspect.tradeoffs import dp_accuracy, dp_tpr, gdp_accuracy, gdp_tpr
+from contextleak_inspect.vote_laws import poisson_binomial_pmf
 
 Inputs = Mapping[str, Any]
 
@@ -74,6 +76,10 @@ FORMULAS: dict[str, Callable[[Inputs], object]] = {
     },
     "dp_acc": lambda v: dp_accuracy(v["eps"], v["delta"]),
     "dp_tpr": lambda v: dp_tpr(v["fpr"], v["eps"], v["delta"]),
+    "esa_mu": lambda v: {
+        "mu": esa_mu(v["m"], v["sigma_mean"], v["distance"], v["cos_angle"]),
+        "acc": gdp_accuracy(esa_mu(v["m"], v["sigma_mean"], v["distance"], v["cos_angle"])),
+    },
     "flip_prob_upper": lambda v: flip_probability_upper(v["R"], v["alpha"]),
     "gdp_acc": lambda v: gdp_accuracy(v["mu"]),
     "gdp_composition": lambda v: {
@@ -88,10 +94,20 @@ FORMULAS: dict[str, Callable[[Inputs], object]] = {
         "p_keep": randomized_response(v["eps"], v["k"]).keep,
         "p_other": randomized_response(v["eps"], v["k"]).other,
     },
+    "poisson_binomial_pmf": lambda v: poisson_binomial_pmf(v["p"]),
     "poisson_subsampled_gaussian_eps": lambda v: subsampled_gaussian_epsilon(
         v["noise_multiplier"], v["q"], v["T"], v["delta"]
     ),
     "rao_blackwell_rate": lambda v: rao_blackwell_rate(v["votes"], v["m"], v["sigma"], v["t"]),
+    "rnm_hist_mu": lambda v: {
+        "score_difference": rnm_mu(v["sigma"], "difference"),
+        "score_yc_only": rnm_mu(v["sigma"], "count"),
+        "acc_difference": gdp_accuracy(rnm_mu(v["sigma"], "difference")),
+        "acc_yc_only": gdp_accuracy(rnm_mu(v["sigma"], "count")),
+    },
+    "rnm_label_rates": lambda v: rnm_label_rates(
+        v["m"], v["k_absent"], v["k_present"], v["sigma"]
+    )._asdict(),
     # bounds from trials
     "acc_eprocess": lambda v: guess_log_wealth(v["correct"], epsilon=v["eps"], delta=v["delta"]),
     "acc_eprocess_eps": lambda v: (
