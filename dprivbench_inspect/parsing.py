@@ -7,6 +7,7 @@ in proportion to the reply's length whatever stands in it.
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -44,7 +45,6 @@ _ZERO_WIDTH = re.compile(
 _LINE_ENDS = re.compile("\r\n?|[\u0085\u2028\u2029]")
 
 # Marks that brace matching puts in; the same characters in a reply are junk.
-_MARKS = re.compile("[\x01-\x03]")
 _ESCAPED, _OPEN, _CLOSE = "\x01", "\x02", "\x03"
 
 # The bare form must not be the end of a longer word; a Chinese character before it is no such word.
@@ -62,13 +62,14 @@ _SPACING = re.compile(
     r"|(?:tiny|scriptsize|footnotesize|small|normalsize|large|Large|LARGE|huge|Huge"
     r"|(?:display|text|script|scriptscript)style|[bB]igg?[lrm]?|left|right|q?quad|enspace|enskip"
     r"|thinspace|medspace|thickspace|negthinspace|space|hfill|centering|strut|nobreakspace)"
-    r"(?![A-Za-z])|[,;:!>/()\[\]])"
+    r"(?![A-Za-z]))"
 )
+_SPACING_CHARACTERS = ",;:!>/()[]"
 
 # What may stand around an answer: space, punctuation, quotes, dollars, Markdown emphasis.
 _AROUND = (
     r"\s\x01!-#%-*,-/:;?@\[-\]_$`~\u00a1\u00a7\u00ab\u00b4\u00b6\u00b7\u00bb\u00bf"
-    r"\u055a-\u055f\u0589\u05be\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965"
+    r"\u037e\u0387\u055a-\u055f\u0589\u058a\u05be\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965"
     r"\u2010-\u2027\u2030-\u205e\u207d\u207e\u208d\u208e\u2308-\u230b\u2329\u232a\u27e6-\u27ef"
     r"\u2983-\u2998\u2e00-\u2e5d\u3001-\u3003\u3008-\u3011\u3014-\u301f\u3030\u30fb"
     r"\ufe10-\ufe19\ufe30-\ufe52\ufe54-\ufe61\ufe63\ufe68-\ufe6b\uff01-\uff0a\uff0c-\uff0f"
@@ -95,6 +96,7 @@ def _letter(letter: str) -> str:
 
 _YES = "".join(map(_letter, "yes"))
 _NO = "".join(map(_letter, "no")) + "|\u2116"  # the numero sign is "No" in NFKC
+_EMPTY_DEPTH = 8  # empty boxes inside an answer are seen through this deep
 _EMPTY = re.compile(f"{_OPEN}[{_AROUND}]*+{_CLOSE}")
 _ANSWER = re.compile(f"{_OPEN}[{_AROUND}]*+(?:({_YES})|{_NO})[{_AROUND}]*+{_CLOSE}")
 _WORD = f"([^{_AROUND}{_OPEN}{_CLOSE}]{{1,16}}+)"
@@ -267,6 +269,7 @@ def _boxes(text: str, synonyms: bool) -> _Boxes:
     return _Boxes(verdict, contradictory, torn)
 
 
+@lru_cache(maxsize=1024)
 def _synonym(word: str) -> Label | None:
     return SYNONYMS.get(unicodedata.normalize("NFKC", word).casefold())
 
@@ -292,9 +295,16 @@ def _marked(text: str) -> tuple[str, bool]:
 
     Returns also whether a box is never closed. Line ends stay where they are, as newlines.
     """
-    text = _MARKS.sub("\ufffd", _LINE_ENDS.sub("\n", _ZERO_WIDTH.sub("", text)))
-    text = re.sub(r"\\{2,}", r"\\", text)
-    text = _BOX.sub(_OPEN, re.sub(r"\\[{}]", _ESCAPED, text))
+    if not text.isascii():
+        text = _ZERO_WIDTH.sub("", text)
+    text = _LINE_ENDS.sub("\n", text)
+    for mark in (_ESCAPED, _OPEN, _CLOSE):
+        text = text.replace(mark, "\ufffd")
+    while "\\\\" in text:  # a run shrinks by half each time
+        text = text.replace("\\\\", "\\")
+    text = _BOX.sub(_OPEN, text.replace("\\{", _ESCAPED).replace("\\}", _ESCAPED))
+    for character in _SPACING_CHARACTERS:
+        text = text.replace("\\" + character, " ")
     text = _SPACING.sub(" ", _STYLE.sub("", _COLOR.sub("", text)))
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").copy()
     box_opens = codes == ord(_OPEN)
@@ -314,4 +324,6 @@ def _marked(text: str) -> tuple[str, bool]:
     kept[places] = False
     kept[opening[boxed]] = kept[closing[boxed]] = True
     marked = codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
-    return _EMPTY.sub("", marked), int(box_opens.sum()) > int(boxed.sum())
+    for _ in range(_EMPTY_DEPTH):
+        marked = _EMPTY.sub("", marked)
+    return marked, int(box_opens.sum()) > int(boxed.sum())
