@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inspect_ai.model import ContentReasoning, ContentText
 
+from dprivbench_inspect.boxes import SYNONYMS
 from dprivbench_inspect.parsing import (
-    SYNONYMS,
     paper_extraction,
     parse_judge,
     parse_verdict,
