@@ -80,7 +80,7 @@ _PROOFS: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = {
     ),
     "expo_mech": (
         (
-            r"\sum_{i=1}^n (1-x_i)^2",
+            r"\sum_{i=1}^n (1-x_i)^3",
             r"\frac{2}{\varepsilon}",
             "One row changes one term in $[0, 1]$ of each score, so every score moves by at "
             r"most $\Delta = 1$. With Gumbel noise of scale $b = 2/\varepsilon$ candidate $j$ "
