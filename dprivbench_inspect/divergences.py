@@ -158,7 +158,7 @@ def product(*pairs: tuple[Array, Array]) -> tuple[Array, Array]:
 def gaussian_delta(epsilon: float, mu: float) -> Measured:
     """δ at ε of N(μ, 1) against N(0, 1): what μ-GDP allows, and the exact δ of a Gaussian release.
 
-    Source: arXiv:1805.06530, Theorem 8; arXiv:1905.02383, Corollary 1.
+    Source: arXiv:1805.06530, Theorem 8; arXiv:1905.02383, Section 2.
 
     >>> round(gaussian_delta(1.0, 1.0).value, 6)
     0.126937
@@ -188,7 +188,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     1.0
     """
     f = lambda mu: gaussian_delta(epsilon, mu).value - delta  # noqa: E731
-    return float(optimize.brentq(f, 1e-9, 80 + 2 * math.sqrt(abs(epsilon)), xtol=1e-13))
+    return float(optimize.brentq(f, 1e-14, 80 + 2 * math.sqrt(abs(epsilon)), xtol=1e-13))
 
 
 def isotropic_gaussian_delta(
