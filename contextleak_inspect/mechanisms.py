@@ -4,14 +4,13 @@
 is every score.
 """
 
-import hashlib
-import json
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contextleak_inspect.calibration import FloatArray, randomized_response
+from contextleak_inspect.config import stream
 
 IntArray = NDArray[np.int64]
 UNPARSED = -1  # the vote of a subset whose reply is no option
@@ -32,8 +31,7 @@ def noise_rng(
         mechanism: Name of the mechanism, such as "rnm".
         canary_in: Which world of the trial is released.
     """
-    key = json.dumps([int(seed), str(trial), float(epsilon).hex(), mechanism, bool(canary_in)])
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))
+    return stream(seed, "noise", mechanism, float(epsilon), trial, bool(canary_in))
 
 
 def count_votes(votes: ArrayLike, n_options: int) -> IntArray:
