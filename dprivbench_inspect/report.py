@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ def read_runs(paths: Iterable[str]) -> tuple[list[Run], list[str]]:
     or scored again stands in several logs; the latest finished one counts.
 
     Raises:
-        ValueError: A log is of another Inspect version that this one cannot read.
+        ValueError: A log cannot be read, or is of a newer Inspect.
     """
     runs: dict[str, Run] = {}
     notes: list[str] = []
@@ -199,11 +200,16 @@ def _locations(paths: Iterable[str]) -> list[str]:
 
 def _read_header(location: str) -> EvalLog:
     try:
-        return read_eval_log(location, header_only=True)
-    except ValueError as error:
+        log = read_eval_log(location, header_only=True)
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{location} cannot be read as a log of Inspect: {error}") from error
+    readable = EvalLog.model_fields["version"].default
+    if log.version > readable:
         raise ValueError(
-            f"{location} cannot be read by this version of Inspect: {error}"
-        ) from error
+            f"{location} is a log of version {log.version} from Inspect "
+            f"{log.eval.packages.get('inspect_ai')}; the Inspect here reads up to {readable}"
+        )
+    return log
 
 
 def _metrics(log: EvalLog) -> dict[str, float]:

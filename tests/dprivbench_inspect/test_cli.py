@@ -1,0 +1,75 @@
+"""The commands that need no model and no network."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dprivbench_inspect import cli
+from dprivbench_inspect.cli import Row, main
+from dprivbench_inspect.generate import CATEGORY_1
+
+
+@pytest.mark.parametrize("command", ["", "generate", "verify", "report", "demo"])
+def test_help_says_what_a_command_does(command: str) -> None:
+    result = CliRunner().invoke(main, [*filter(None, [command]), "--help"])
+    assert result.exit_code == 0
+    assert len(result.output.splitlines()) > 5
+
+
+def test_generate_leaves_the_bundled_file_as_it_is() -> None:
+    before = CATEGORY_1.read_bytes()
+    result = CliRunner().invoke(main, ["generate"])
+    assert (result.exit_code, result.output) == (0, f"{CATEGORY_1}: unchanged\n")
+    assert CATEGORY_1.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_verify_shows_claim_measured_and_margin_of_every_label() -> None:
+    result = CliRunner().invoke(main, ["verify", "--category", "1", "--variant", "graded"])
+    assert result.exit_code == 0
+    assert "category 1: 588 of 588 agree" in result.output
+    assert "sensitivities: 294 of 294 agree" in result.output
+    line = next(line for line in result.output.splitlines() if "permute_flip-98 (no)" in line)
+    assert all(word in line for word in ("claim 1,", "measured", "margin", "ε"))
+
+
+def test_a_label_that_disagrees_is_marked_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        cli, "_category_2", lambda: iter([Row("svt-01 (no)", True), Row("svt-02 (no)", False)])
+    )
+    result = CliRunner().invoke(main, ["verify", "--category", "2"])
+    assert result.exit_code == 1
+    assert "category 2 2: svt-02 (no)  DISAGREES" in result.output
+    assert "category 2: 1 of 2 agree" in result.output
+
+
+def test_ctrl_c_stops_verify_with_what_was_found_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> Iterator[Row]:
+        yield Row("svt-01 (no)", True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_category_2", interrupted)
+    result = CliRunner().invoke(main, ["verify", "--category", "2"])
+    assert result.exit_code == 130
+    assert result.output.endswith("stopped; so far:\ncategory 2: 1 of 1 agree\n")
+
+
+def test_report_without_logs_says_so_in_a_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["report", str(tmp_path)])
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: no finished run of DPrivBench")
+
+
+@pytest.mark.slow
+def test_demo_runs_prints_both_tables_and_names_the_viewer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cli, "_DEMO", (cli._DEMO[0], cli._DEMO[-1]))
+    result = CliRunner().invoke(main, ["demo", "--log-dir", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "1/2 dprivbench_cat1 with dprivbench/always-yes … 588 replies" in result.output
+    assert "DPrivBench Category 1: accuracy" in result.output
+    assert "dprivbench/always-no [1]" in result.output
+    assert f"inspect view start --log-dir {tmp_path}" in result.output
