@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from contextleak_inspect.bounds import (
     PAPER,
@@ -14,8 +14,11 @@ from contextleak_inspect.bounds import (
     check_delta,
     epsilon_bound,
 )
-from contextleak_inspect.rates import clopper_pearson, unclipped_epsilon
+from contextleak_inspect.calibration import FloatArray
+from contextleak_inspect.rates import clopper_pearson, lower_limits, unclipped_epsilon
 from contextleak_inspect.roc import roc, tpr_at_fpr
+
+IntArray = NDArray[np.int64]
 
 
 class BestThreshold(NamedTuple):
@@ -62,13 +65,32 @@ def epsilon_best_threshold_optimistic(
     """
     curve = roc(scores_in, scores_out)
     each = alpha_at(confidence) / 2
-    lower = [clopper_pearson(int(hits), curve.n_in, each).lower for hits in curve.hits_in]
-    upper = [clopper_pearson(int(hits), curve.n_out, each).upper for hits in curve.hits_out]
-    epsilons = unclipped_epsilon(np.array(lower), np.array(upper), delta=delta)
+
+    def limits(points: IntArray) -> tuple[FloatArray, FloatArray]:
+        spared = curve.n_out - curve.hits_out[points]
+        return (
+            lower_limits(curve.hits_in[points], curve.n_in, each),
+            1 - lower_limits(spared, curve.n_out, each),
+        )
+
+    # Both rates grow along the curve, so a stretch of it cannot beat the TPR at its end with the
+    # FPR at its start; only stretches that could hold the maximum are looked at closely.
+    ends = np.unique(np.linspace(0, curve.thresholds.size - 1, 513).astype(int))
+    tpr, fpr = limits(ends)
+    best = float(unclipped_epsilon(tpr, fpr, delta=delta).max())
+    promising = unclipped_epsilon(tpr[1:], fpr[:-1], delta=delta) > best
+    inside = [
+        np.arange(start, end)
+        for start, end in zip(ends[:-1][promising], ends[1:][promising], strict=True)
+    ]
+    if inside:
+        best = max(
+            best, float(unclipped_epsilon(*limits(np.concatenate(inside)), delta=delta).max())
+        )
     full = clopper_pearson(curve.n_in, curve.n_in, each).lower
     none = clopper_pearson(0, curve.n_out, each).upper
     return epsilon_bound(
-        float(epsilons.max()),
+        best,
         confidence=confidence,
         method="clopper_pearson_best_threshold_optimistic",
         threshold_rule="same_data",

@@ -16,7 +16,7 @@ from contextleak_inspect.bounds import (
     check_rule,
     unit_values,
 )
-from contextleak_inspect.calibration import F, like
+from contextleak_inspect.calibration import F, FloatArray, like
 
 
 class Limits(NamedTuple):
@@ -59,11 +59,16 @@ def clopper_pearson(hits: int, trials: int, alpha: float, sides: Literal[1, 2] =
     check_alpha(alpha)
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"need 0 ≤ hits ≤ trials and a trial, got {hits} of {trials}")
-    error = alpha / sides
-    lower = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
     # The upper limit is the lower limit of the misses, which keeps small error probabilities.
-    missed = float(betaincinv(trials - hits, hits + 1, error)) if hits < trials else 0.0
+    error = alpha / sides
+    lower, missed = lower_limits(np.array([hits, trials - hits]), trials, error).tolist()
     return Limits(lower, 1 - missed)
+
+
+def lower_limits(hits: FloatArray, trials: int, alpha: float) -> FloatArray:
+    """Clopper-Pearson lower limits for many counts of the same number of trials, any shape."""
+    limits = betaincinv(np.maximum(hits, 1), trials - np.maximum(hits, 1) + 1.0, alpha)
+    return np.asarray(np.where(np.asarray(hits) > 0, limits, 0.0))
 
 
 def wilson(hits: int, trials: int, confidence: float = 0.95) -> Limits:
