@@ -22,8 +22,10 @@ _DENSITY = np.exp(-(_NOISE**2) / 2)
 _DENSITY /= _DENSITY.sum()
 
 
-def hit_probability(clean_scores: ArrayLike, noise: float, threshold: float) -> FloatArray:
-    """P(score > threshold) for Gaussian noise on a known clean score, same shape.
+def hit_probability(
+    clean_scores: ArrayLike, noise: float, threshold: float | FloatArray
+) -> FloatArray:
+    """P(score > threshold) for Gaussian noise on a known clean score, of their common shape.
 
     Φ((s - t) / noise); without noise 1.0 where s > t, strictly. With infinite noise (ε = 0)
     the score is 0 whatever the data.
@@ -32,7 +34,7 @@ def hit_probability(clean_scores: ArrayLike, noise: float, threshold: float) -> 
         clean_scores: Scores before noise.
         noise: Standard deviation of the score's noise: √2 σ for `vote_difference`, σ for
             `vote_count`, and for `projection` on a unit direction.
-        threshold: From other trials than these.
+        threshold: From other trials than these; several as an array.
 
     Raises:
         ValueError: The noise is negative.
@@ -41,8 +43,8 @@ def hit_probability(clean_scores: ArrayLike, noise: float, threshold: float) -> 
         raise ValueError(f"noise must be at least 0, got {noise}")
     scores = np.asarray(clean_scores, dtype=float)
     if math.isinf(noise):
-        return np.full(scores.shape, float(threshold < 0))
-    if noise == 0:
+        scores = np.zeros_like(scores)
+    if noise == 0 or math.isinf(noise):
         return np.asarray(scores > threshold, dtype=float)
     return np.asarray(ndtr((scores - threshold) / noise))
 

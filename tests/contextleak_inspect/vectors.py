@@ -29,6 +29,7 @@ from contextleak_inspect.one_run import (
     one_run_mu_lower_bound,
     one_run_p_value,
 )
+from contextleak_inspect.plan import model_calls
 from contextleak_inspect.point_estimates import best_threshold_optimistic
 from contextleak_inspect.rao_blackwell import flip_probability_upper, rao_blackwell_rate
 from contextleak_inspect.rates import (
@@ -93,6 +94,12 @@ FORMULAS: dict[str, Callable[[Inputs], object]] = {
     "k_randomized_response": lambda v: {
         "p_keep": randomized_response(v["eps"], v["k"]).keep,
         "p_other": randomized_response(v["eps"], v["k"]).other,
+    },
+    "llm_calls": lambda v: {
+        "naive": model_calls(v["m"], v["n"], v["K"], v["R"]).naive,
+        "reuse_noise": model_calls(v["m"], v["n"], v["K"], v["R"]).reuse_noise,
+        "paired": model_calls(v["m"], v["n"], v["K"], v["R"]).paired,
+        "deterministic": model_calls(v["m"], v["n"], v["K"], v["R"]).frozen,
     },
     "poisson_binomial_pmf": lambda v: poisson_binomial_pmf(v["p"]),
     "poisson_subsampled_gaussian_eps": lambda v: subsampled_gaussian_epsilon(
