@@ -32,6 +32,8 @@ Defense = Literal[
     "esa",
     "ksa",
 ]
+World = Literal["in", "out"]  # the canary is in the context, or it is not
+Part = Literal["calibration", "evaluation"]
 # Release labels or texts through calibrated noise; the others claim no ε.
 PRIVATE_DEFENSES: frozenset[str] = frozenset({"rnm", "label_rr", "esa", "ksa"})
 GAUSSIAN_DEFENSES: frozenset[str] = frozenset({"rnm", "esa"})
@@ -117,6 +119,11 @@ class AuditConfig(BaseModel):
     def shots(self) -> int:
         """Exemplars per shard."""
         return self.n_exemplars // self.ensemble
+
+    def record(self) -> dict[str, Any]:
+        """All settings as plain JSON values (ε = ∞ as a word), which `audit_config` reads back."""
+        settings: dict[str, Any] = json.loads(self.model_dump_json())
+        return settings
 
     @model_validator(mode="before")
     @classmethod
@@ -330,7 +337,7 @@ def config_hash(config: AuditConfig, *data: str) -> str:
         config: The audit.
         data: Hashes of what the audit reads, such as the private data and the query file.
     """
-    asked = config.model_dump(mode="json", exclude=set(SCORING_FIELDS))
+    asked = {k: v for k, v in config.record().items() if k not in SCORING_FIELDS}
     if Path(config.source).suffix in DATA_SUFFIXES:
         asked["source"] = "file"  # what it holds is in `data`, where it lies does not matter
     text = json.dumps([asked, *data], sort_keys=True)

@@ -29,14 +29,15 @@ class Query(BaseModel):
     task: TaskKind
     reads: Reads
     text: str = Field(min_length=1)
+    begun: str = Field(default="", description="the reply's beginning, for servers that take one")
     provenance: dict[str, Any] = Field(
         default_factory=dict, description="how a searched query was found"
     )
 
-    def fill(self, canary: Canary) -> str:
-        """The user turn that asks after this canary."""
+    def fill(self, canary: Canary, part: Literal["text", "begun"] = "text") -> str:
+        """The user turn that asks after this canary, or the beginning of the reply to it."""
         return _fill(
-            self.text,
+            self.text if part == "text" else self.begun,
             canary=canary.text,
             head=canary.head,
             answer=canary.answer,
@@ -45,10 +46,14 @@ class Query(BaseModel):
 
 
 class Prompt(NamedTuple):
-    """What a model reads: the system text holds the exemplars, the user turn the query."""
+    """What a model reads: the system text holds the exemplars, the user turn the query.
+
+    `begun`, where not empty, is the beginning of the reply.
+    """
 
     system: str
     user: str
+    begun: str = ""
 
 
 def _fill(template: str, **values: str) -> str:
@@ -163,7 +168,7 @@ def check_window(prompt: Prompt, window: int, reply: int = 64) -> None:
     Raises:
         ValueError: They may not fit; the canary could be lost without a word.
     """
-    needed = estimate_tokens(prompt.system) + estimate_tokens(prompt.user) + reply
+    needed = sum(map(estimate_tokens, prompt)) + reply
     if needed > window:
         raise ValueError(
             f"a prompt may need {needed} tokens and the context window holds {window}: the canary "

@@ -1,16 +1,16 @@
 """Trials: seeded coins, drawn exemplars and two neighbouring contexts, all fixed before a run."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from contextleak_inspect.canaries import Canary, check_planted, make_canary, plant
-from contextleak_inspect.config import AuditConfig, config_hash, stream
+from contextleak_inspect.config import AuditConfig, Part, World, config_hash, stream, stream_seed
 from contextleak_inspect.defenses import guard_words
 from contextleak_inspect.private_data import Exemplar, PrivateData, deal, read_private_data
 from contextleak_inspect.queries import Prompt, Query, check_window, read_query, system_text
-from contextleak_inspect.votes import Part, World
 
 BOTH: tuple[World, World] = ("out", "in")
 
@@ -31,8 +31,21 @@ class Trial(NamedTuple):
     null_control: bool
 
 
-class Audit(NamedTuple):
-    """An audit made ready: everything that a run needs, and nothing that a run could change."""
+class Call(NamedTuple):
+    """One question to the model: shard, prompt, and the worlds whose answer it is."""
+
+    key: str
+    shard: int
+    prompt: Prompt
+    worlds: tuple[World, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit made ready: everything that a run needs, and nothing that a run could change.
+
+    Not a tuple or model: Inspect would write those, private pool included, into every log.
+    """
 
     config: AuditConfig
     data: PrivateData
@@ -153,6 +166,7 @@ def prompts(audit: Audit, trial: Trial, world: World) -> tuple[Prompt, ...]:
     exemplars = context(audit, trial, world)
     shards = deal(exemplars, config.ensemble)
     words, user = guard_words(config), audit.query.fill(audit.canary)
+    begun = audit.query.fill(audit.canary, "begun")
     return tuple(
         Prompt(
             system_text(
@@ -162,9 +176,37 @@ def prompts(audit: Audit, trial: Trial, world: World) -> tuple[Prompt, ...]:
                 words,
             ),
             user,
+            begun,
         )
         for shard in shards
     )
+
+
+def plan_calls(audit: Audit, trial: Trial) -> list[Call]:
+    """The calls of one trial: m, or m + 1 for both worlds, and one more for a null control.
+
+    Worlds differ in one shard, so the answers of the others serve both. The null control asks a
+    prompt that another call asks too; with several shards, one without the difference.
+    """
+    changed = canary_shard(audit, trial)
+    both = len(trial.worlds) > 1
+    calls = []
+    for world in trial.worlds:
+        for shard, prompt in enumerate(prompts(audit, trial, world)):
+            if both and shard == changed:
+                calls.append(Call(f"{shard}/{world}", shard, prompt, (world,)))
+            elif world == trial.worlds[0]:
+                calls.append(Call(str(shard), shard, prompt, trial.worlds))
+    if trial.null_control:
+        again = (changed + 1) % audit.config.ensemble
+        first = next(call for call in calls if call.shard == again)
+        calls.append(first._replace(key="null", worlds=()))
+    return calls
+
+
+def call_seed(audit: Audit, trial: Trial, key: str) -> int:
+    """Seed of one call, below 2³¹; no two calls of an audit share one but by accident."""
+    return stream_seed(audit.config.seed, audit.id, "call", trial.number, key) % 2**31
 
 
 def check_neighbours(out: Sequence[Exemplar], with_canary: Sequence[Exemplar]) -> None:

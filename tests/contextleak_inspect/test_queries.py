@@ -15,7 +15,14 @@ from contextleak_inspect.queries import (
 )
 
 CANARY = Canary("hex", "{<answer>} \\boxed{0} %s", "yes", "no")
-NAMES = ["input_output", "if_then_explicit", "if_then_implicit", "prompt_injection", "completion"]
+NAMES = [
+    "input_output",
+    "if_then_explicit",
+    "if_then_implicit",
+    "prompt_injection",
+    "completion",
+    "begun_completion",
+]
 
 
 def test_both_tasks_have_every_query():
@@ -39,8 +46,9 @@ def test_targeted_queries_name_the_canary_and_implicit_does_not(name):
 
 def test_every_query_is_filled_completely():
     for query in bundled_queries():
-        filled = query.fill(Canary("hex", "abcdef", "yes", "no"))
-        assert "<" not in filled.replace("<examples>", "")
+        canary = Canary("hex", "abcdef", "yes", "no")
+        filled = query.fill(canary) + query.fill(canary, "begun")
+        assert "<" not in filled
 
 
 def test_the_prompt_is_exactly_this():

@@ -4,6 +4,7 @@ import math
 import pytest
 
 from contextleak_inspect.canaries import Canary
+from contextleak_inspect.mechanisms import UNPARSED, count_votes
 from contextleak_inspect.queries import bundled_queries
 from contextleak_inspect.votes import TrialVotes, error_rates, label_log_odds, read_label, read_vote
 
@@ -21,7 +22,7 @@ def trial(**fields):
         "labels": LABELS,
         "answer": 0,
         "other": 1,
-        "votes": {"in": (0, 1, 2)},
+        "votes": {"in": (0, 1, -1)},
         "marks": {"in": "vvu"},
         "canary_shard": 0,
     }
@@ -70,8 +71,9 @@ def test_case_e20_every_voter_counts_once():
         votes={"out": tuple(vote.vote for vote in votes)},
         marks={"out": "".join(vote.mark for vote in votes)},
     )
-    assert record.histogram("out").tolist() == [3, 1, 1, 2]
-    assert record.histogram("out").sum() == len(replies) == 7
+    counts = count_votes(record.votes["out"], n_options=3)
+    assert counts.tolist() == [3, 1, 1, 2]
+    assert counts.sum() == len(replies) == 7
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_case_e20_every_voter_counts_once():
 def test_how_a_reply_was_read(reply, stop, mark):
     vote = read_vote(reply, stop, labels=LABELS, canary=CANARY, query=QUERIES["if_then_explicit"])
     assert vote.mark == mark
-    assert vote.vote == (0 if mark == "v" else 2)
+    assert vote.vote == (0 if mark == "v" else UNPARSED)
 
 
 def test_a_blocked_reply_is_no_vote_whatever_it_says():
@@ -104,7 +106,7 @@ def test_a_blocked_reply_is_no_vote_whatever_it_says():
         query=QUERIES["input_output"],
         blocked=True,
     )
-    assert vote == (2, "b")
+    assert vote == (UNPARSED, "b")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,9 @@ def test_a_record_survives_the_log_and_stays_under_a_kilobyte():
     assert len(json.dumps(record.model_dump(mode="json"))) < 1000
 
 
-@pytest.mark.parametrize("broken", [{"marks": {"in": "v"}}, {"votes": {"in": (0, 1, 3)}}])
+@pytest.mark.parametrize(
+    "broken", [{"marks": {"in": "v"}}, {"votes": {"in": (0, 1, 2)}}, {"votes": {"in": (0, 1, -2)}}]
+)
 def test_broken_records_are_refused(broken):
     with pytest.raises(ValueError, match="trial 0: votes"):
         trial(**broken)
@@ -156,7 +160,7 @@ def test_broken_records_are_refused(broken):
 
 def test_error_rates_by_hand():
     # In world: shard 0 holds the canary and misses once of two; clean shards err once of four.
-    naive = [trial(votes={"in": (0, 1, 0)}), trial(votes={"in": (2, 1, 1)})]
+    naive = [trial(votes={"in": (0, 1, 0)}), trial(votes={"in": (-1, 1, 1)})]
     assert error_rates(naive) == (1, 4, 1, 2)
     # Paired: shards 1 and 2 are asked once for both worlds, shard 0 once in each.
     both = {"votes": {"in": (0, 0, 1), "out": (1, 0, 1)}, "marks": {"in": "vvv", "out": "vvv"}}
