@@ -10,7 +10,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from contextleak_inspect.bounds import (
     PAPER,
@@ -41,7 +40,8 @@ def log_wealth(payoffs: FloatArray, counts: FloatArray) -> float:
 
 def log_mean(logs: FloatArray) -> FloatArray:
     """Logarithm of the mean over the bets, which are the first axis."""
-    return np.asarray(logsumexp(logs, axis=0)) - math.log(logs.shape[0])
+    highest = logs.max(axis=0)
+    return np.asarray(highest + np.log(np.exp(logs - highest).mean(axis=0)))
 
 
 def betting_bounds(values: ArrayLike, alpha: float) -> Limits:
@@ -119,7 +119,9 @@ def epsilon_betting(
 
 def _log_products(payoffs: FloatArray, counts: FloatArray) -> FloatArray:
     """Logarithm of each bet's wealth, shape (20,)."""
-    if payoffs.size < _BLOCK or counts.max() > 1 or payoffs.max() > 100:
+    if payoffs.size < _BLOCK:
+        return np.asarray(np.log1p(BETS[:, None] * payoffs) @ counts)
+    if counts.max() > 1 or payoffs.max() > 100:
         return np.array([float(counts @ np.log1p(bet * payoffs)) for bet in BETS])
     rest = payoffs.size % _BLOCK
     blocks, tail = payoffs[rest:].reshape(_BLOCK, -1), payoffs[:rest]
