@@ -129,6 +129,19 @@ def test_betting_limits_have_the_power_of_drawn_audits():
     assert abs(np.mean(shown) - power) < 4 * error
 
 
+def test_answers_that_do_not_vary_decide_as_the_estimators_do():
+    hit = a_test(EXACT)
+    value_in, value_out = hit[1], hit[0]
+    for n in range(20, 140, 3):
+        inside, outside = np.full(n, value_in), np.full(n, value_out)
+        pairs = epsilon_from_pairs(inside, outside, delta=CLAIM.delta).value >= CLAIM.epsilon
+        limits = epsilon_betting(inside, outside, delta=CLAIM.delta).value >= CLAIM.epsilon
+        assert pair_power(EXACT, hit, CLAIM, n, drawn=False) == pairs
+        assert betting_power(EXACT, hit, CLAIM, n) == limits
+    assert pairs
+    assert limits
+
+
 def test_growth_tells_how_many_pairs_it_takes():
     # answers that do not vary, noise integrated out: wealth grows by the same factor every time
     hit = a_test(EXACT)

@@ -5,7 +5,14 @@ import pytest
 
 from contextleak_inspect.calibration import analytic_sigma, gdp_mu, vote_sensitivity
 from contextleak_inspect.canary_effect import esa_mu, rnm_label_rates, rnm_mu
-from contextleak_inspect.mechanisms import noisy_histogram, noisy_max, randomized_labels
+from contextleak_inspect.mechanisms import (
+    noisy_histogram,
+    noisy_max,
+    noisy_mean,
+    projection,
+    randomized_labels,
+    unit_embeddings,
+)
 from contextleak_inspect.mixtures import best_accuracy
 from contextleak_inspect.theory import (
     esa_curve,
@@ -17,6 +24,7 @@ from contextleak_inspect.vote_laws import vote_law
 
 DELTA = 1e-5
 EXACT = vote_law(10)
+TRIALS = 20_000
 # Expected curves of the auditing notes (δ = 1e-5, replace-one, model without errors): ε, accuracy,
 # TPR at FPR 0.1, ln((TPR - δ)/0.1), accuracy by the label's count only, and by the label only
 TABLE = [
@@ -71,6 +79,26 @@ def test_outputs_that_do_not_oppose_each_other_cannot_reach_the_claim():
     assert added.epsilon == pytest.approx(4.0)
 
 
+def test_a_detector_at_an_angle_sees_the_cosine_of_the_step():
+    rng, m, sigma = np.random.default_rng(7), 5, 0.3
+    present, absent = np.eye(8)[0], np.eye(8)[1]
+    direction = unit_embeddings((present - absent) / math.sqrt(2) + np.eye(8)[2])  # 45 degrees
+    worlds = [
+        projection(
+            noisy_mean(np.tile([changed] + [absent] * (m - 1), (TRIALS, 1, 1)), sigma, rng),
+            direction,
+        )
+        for changed in (present, absent)
+    ]
+    measured = (worlds[0].mean() - worlds[1].mean()) / sigma
+    assert abs(measured - esa_mu(m, sigma, math.sqrt(2), math.sqrt(0.5))) < 4 * math.sqrt(
+        2 / TRIALS
+    )
+    [at_angle] = esa_curve([4.0], delta=DELTA, law=EXACT, distance=2.0, cos_angle=0.5)
+    [closer] = esa_curve([4.0], delta=DELTA, law=EXACT, distance=1.0)
+    assert at_angle == closer
+
+
 def test_epsilon_zero_releases_nothing():
     for curve in (
         rnm_curve([0.0], delta=DELTA, law=EXACT),
@@ -112,9 +140,6 @@ def test_randomized_response_shows_exactly_its_epsilon():
     tpr = 0.9 * keep + 0.1 * (1 - keep)
     assert point.accuracy == pytest.approx(tpr)
     assert point.epsilon == pytest.approx(math.log(tpr / (1 - tpr)))
-
-
-TRIALS = 20_000
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
