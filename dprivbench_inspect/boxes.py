@@ -32,7 +32,7 @@ _ESCAPED, _OPEN, _CLOSE = "\x01", "\x02", "\x03"
 
 # The bare form must not be the end of a longer word; a Chinese character before it is no such word.
 _BOX = re.compile(
-    r"(?:\\(?:boxed|fbox)|\x08oxed|(?<![0-9A-Za-z_\u00aa-\u024f\u0370-\u052f\\])boxed)\s*\{"
+    r"(?:\\boxed|\\fbox|\x08oxed|boxed(?<![0-9A-Za-z_\u00aa-\u024f\u0370-\u052f\\]boxed))\s*\{"
 )
 _COLOR = re.compile(r"\\(?:textcolor|color|colorbox)\s*(?:\[[^\[\]{}\x02]*\]\s*)?\{[^{}\x02]*\}")
 _STYLE = re.compile(
@@ -105,9 +105,13 @@ def boxed_answer(text: str, *, synonyms: bool = False) -> Boxes:
     >>> boxed_answer(r"\boxed{yes}, then \boxed{\textbf{No}.}")
     Boxes(verdict=None, contradictory=True, torn=False)
     """
-    if "oxed" not in text and "fbox" not in text:
+    if not text.isascii():
+        text = _ZERO_WIDTH.sub("", text)
+    first = min((at for at in (text.find("oxed"), text.find("fbox")) if at >= 0), default=None)
+    if first is None:
         return Boxes(None, contradictory=False, torn=False)
-    marked, torn = _marked(text)
+    # Nothing before the first box, but for its own line, can change what is found.
+    marked, torn = _marked(text[text.rfind("\n", 0, first) + 1 :])
     verdict, contradictory = _last_answer(
         marked, [(m.span(), "yes" if m[1] else "no") for m in _ANSWER.finditer(marked)]
     )
@@ -143,8 +147,6 @@ def _marked(text: str) -> tuple[str, bool]:
 
     Returns also whether a box is never closed. Line ends stay where they are, as newlines.
     """
-    if not text.isascii():
-        text = _ZERO_WIDTH.sub("", text)
     text = _LINE_ENDS.sub("\n", text)
     for mark in (_ESCAPED, _OPEN, _CLOSE):
         text = text.replace(mark, "\ufffd")

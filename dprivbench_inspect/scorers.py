@@ -151,23 +151,23 @@ def outcomes_of(scores: Sequence[SampleScore]) -> list[Outcome]:
         value, own = sample_score.score.value, sample_score.score.metadata or {}
         if not isinstance(value, dict) or "label" not in own:
             continue
-        about = sample_score.sample_metadata or {}
+        about = (sample_score.sample_metadata or {}).get
         outcomes.append(
-            Outcome(
-                question_id=str(sample_score.sample_id),
-                label=own["label"],
-                verdict="yes" if value["yes"] else "no" if value["no"] else None,
-                epoch=own["epoch"],
-                how=own["how"],
-                reason=own["reason"],
-                truncated=own["truncated"],
-                mechanism=about.get("mechanism"),
-                function_id=about.get("function_id"),
-                topic=about.get("topic"),
-                subject=about.get("subject"),
-                perturbation=about.get("perturbation"),
-                error_pattern=about.get("error_pattern"),
-                sibling=about.get("sibling"),
+            Outcome(  # by position: metrics run again and again during an eval
+                str(sample_score.sample_id),
+                own["label"],
+                "yes" if value.get("yes") else "no" if value.get("no") else None,
+                own.get("epoch", 1),
+                own.get("how", "none"),
+                own.get("reason"),
+                own.get("truncated", False),
+                about("mechanism"),
+                about("function_id"),
+                about("topic"),
+                about("subject"),
+                about("perturbation"),
+                about("error_pattern"),
+                about("sibling"),
             )
         )
     return outcomes
