@@ -1,7 +1,8 @@
 """ensemble(): each shard's answer as a vote, logged before any noise."""
 
+import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
@@ -16,7 +17,6 @@ from inspect_ai.model import (
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import StoreModel, collect
-from pydantic import Field
 
 from contextleak_inspect.calls import (
     ask,
@@ -45,12 +45,12 @@ from contextleak_inspect.votes import FORCED, PROMPT_CUT, TrialVotes, Vote, read
 class Answers(StoreModel):
     """What one trial leaves in the log: enough to score it again, at any ε, without a model.
 
-    `config` is the AuditConfig; `temperature_sent` is None where the provider left it out of the
-    request (reasoning models refuse it) and "unknown" where the request was not logged.
+    `config` is the AuditConfig as JSON; `temperature_sent` is None where the provider left it out
+    of the request (reasoning models refuse it) and "unknown" where the request was not logged.
     """
 
     trial: TrialVotes | None = None
-    config: dict[str, Any] = Field(default_factory=dict)
+    config: str = "{}"
     temperature_requested: float | None = None
     temperature_sent: float | Literal["unknown"] | None = "unknown"
 
@@ -66,6 +66,7 @@ def ensemble(audit: Audit) -> Solver:
     Args:
         audit: The audit, made ready; the dataset must come from the same one.
     """
+    settings = json.dumps(audit.config.record())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         if state.epoch != 1:
@@ -92,11 +93,13 @@ def ensemble(audit: Audit) -> Solver:
         record = _record(audit, trial, asked, outputs, votes).model_copy(
             update={"cached": sum(event.cache == "read" for event in events)}
         )
-        answers = state.store_as(Answers)
-        answers.trial = record
-        answers.config = audit.config.record()
-        answers.temperature_requested = audit.config.temperature
-        answers.temperature_sent = temperature_sent(audit, events)
+        Answers(
+            store=state.store,
+            trial=record,
+            config=settings,
+            temperature_requested=audit.config.temperature,
+            temperature_sent=temperature_sent(audit, events),
+        )
         state.output = ModelOutput.from_content(str(model), _summary(record))
         state.completed = True
         return state

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from inspect_ai import Task, eval
-from inspect_ai.log import EvalLog
+from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import (
     ChatMessage,
     GenerateConfig,
@@ -80,6 +80,16 @@ def test_a_perfect_model_votes_for_the_canary_in_its_shard_only(tmp_path):
         assert record.votes == {world: tuple(expected)}
         assert record.marks == {world: "v" * 10}
         assert (record.trial, record.part, record.seed) == (trial.number, trial.part, 0)
+
+
+def test_the_log_alone_tells_the_audit_again(tmp_path):
+    made = audit(epsilon="1,inf", temperature=None, seed=5)
+    log = read_eval_log(run(made, tmp_path).location)
+    for sample in log.samples:
+        answers = sample.store_as(Answers)
+        again = prepare_audit(audit_config(json.loads(answers.config)))
+        assert again == made
+        assert sample.id == f"{again.id}-{answers.trial.trial:05d}"
 
 
 def test_simulated_rates_come_out(tmp_path):
