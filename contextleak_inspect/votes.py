@@ -121,12 +121,17 @@ def read_label(reply: str, labels: Sequence[str]) -> int | None:
     Decoration, case and a leading "class:" or "the answer is" are ignored. Otherwise the whole
     reply must be the label, or its first or last line; lines that name two labels are no answer.
 
+    Raises:
+        ValueError: Two labels are alike without their decoration, or one is nothing but that.
+
     >>> read_label("**Class:** Subjective.", ["objective", "subjective"])
     1
     >>> read_label("not objective", ["objective", "subjective"]) is None
     True
     """
     known = {_bare(label): index for index, label in enumerate(labels)}
+    if len(known) < len(labels) or "" in known:
+        raise ValueError(f"labels {list(labels)} differ in case or punctuation only; rename them")
     lines = [line for line in reply.splitlines() if _bare(line)]
     candidates = [reply, *lines[:1], *lines[-1:]]
     found = {index for text in candidates if (index := _label_in(text, known)) is not None}

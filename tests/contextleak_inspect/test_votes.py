@@ -57,6 +57,12 @@ def test_label_is_read_from_decorated_replies_and_never_from_a_substring(reply, 
     assert read_label(reply, LABELS) == label
 
 
+@pytest.mark.parametrize("labels", [("A", "a"), ("-1", "1"), ("?", "yes")])
+def test_labels_that_cannot_be_told_apart_are_refused(labels):
+    with pytest.raises(ValueError, match="differ in case or punctuation only"):
+        read_label("a", labels)
+
+
 # Case E20: no reply is dropped; each shard counts once, in a bin of its own where it is no label.
 def test_case_e20_every_voter_counts_once():
     replies = ["A", "$A$", "**B**", "banana", "", "c", "(A)"]
