@@ -25,7 +25,7 @@ lint: install
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/inspect-evals-lint
+	@$(BIN)/inspect-evals-lint dprivbench_inspect contextleak_inspect
 
 format: install
 	@$(BIN)/ruff format .

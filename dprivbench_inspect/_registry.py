@@ -2,7 +2,7 @@
 
 from dprivbench_inspect.baselines import OfflineModel
 from dprivbench_inspect.scorers import paper_verdict, verdict
-from dprivbench_inspect.solvers import ask_verdict, generate_each_epoch
+from dprivbench_inspect.solvers import ask_verdict
 from dprivbench_inspect.tasks import dprivbench_cat1, dprivbench_cat2
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "ask_verdict",
     "dprivbench_cat1",
     "dprivbench_cat2",
-    "generate_each_epoch",
     "paper_verdict",
     "verdict",
 ]

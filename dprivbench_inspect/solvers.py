@@ -1,4 +1,4 @@
-"""Solvers: the prompt that belongs to a sample, and one seed an epoch."""
+"""Solvers: the prompt that belongs to a sample, sent with the epoch's own seed."""
 
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -8,9 +8,13 @@ from dprivbench_inspect.prompts import PromptForm, prompt_for
 
 @solver
 def ask_verdict(form: PromptForm = "zero_shot") -> Solver:
-    """The question, then the instruction; with `one_shot` a worked example before them.
+    """Ask once: the question, then the instruction; with `one_shot` a worked example before them.
 
     The text is put together without a format template, so every brace of the LaTeX stays.
+
+    Epoch e sends the run's seed plus e - 1, where the run's seed is `--seed` or the one in the
+    config of a model object, 0 if unset. Inspect alone sends the same seed in every epoch, and a
+    provider that honours it answers alike. What a provider does with it: see the README.
 
     Args:
         form: "zero_shot" or "one_shot".
@@ -23,21 +27,6 @@ def ask_verdict(form: PromptForm = "zero_shot") -> Solver:
             exemplars=state.metadata.get("mechanism", "category_2"),
             pair=str(state.metadata.get("sibling", state.sample_id)),
         )
-        return state
-
-    return solve
-
-
-@solver
-def generate_each_epoch() -> Solver:
-    """Ask the model once; epoch e sends the run's seed (0 unless set) plus e - 1.
-
-    Inspect alone sends the same seed in every epoch, and a provider that honours it answers alike.
-    The run's seed is `--seed`, or the one in the config of a model object. What providers do with
-    it is theirs: see the README.
-    """
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
         return await generate(state, seed=(get_model().config.seed or 0) + state.epoch - 1)
 
     return solve

@@ -13,7 +13,7 @@ from dprivbench_inspect.dataset import Loaded, keep, load_questions, provenance,
 from dprivbench_inspect.prompts import PromptForm
 from dprivbench_inspect.questions import Question
 from dprivbench_inspect.scorers import paper_verdict, verdict
-from dprivbench_inspect.solvers import ask_verdict, generate_each_epoch
+from dprivbench_inspect.solvers import ask_verdict
 
 # N-X: N moves when scores stop being comparable, X when arguments change.
 COMPARABILITY, INTERFACE = 1, "A"
@@ -114,7 +114,7 @@ def _verdict_task(
 ) -> Task:
     return Task(
         dataset=question_dataset(questions, name),
-        solver=[ask_verdict(given.prompt), generate_each_epoch()],
+        solver=ask_verdict(given.prompt),
         scorer=[verdict(), paper_verdict()] if given.paper_extraction else verdict(),
         headline_metric=HeadlineMetric(scorer="verdict", metric=headline),
         version=COMPARABILITY,

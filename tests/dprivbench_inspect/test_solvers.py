@@ -12,7 +12,7 @@ from inspect_ai.model import GenerateConfig
 from dprivbench_inspect.dataset import load_questions
 from dprivbench_inspect.exemplars import EXEMPLARS
 from dprivbench_inspect.prompts import INSTRUCTION
-from dprivbench_inspect.solvers import ask_verdict, generate_each_epoch
+from dprivbench_inspect.solvers import ask_verdict
 from dprivbench_inspect.tasks import dprivbench_cat1, dprivbench_cat2
 
 BRACES = r"$\frac{a_{i}}{b}$, {prompt}, {0}, {{x}}, \boxed{}"
@@ -22,7 +22,7 @@ def test_every_character_of_the_question_reaches_the_model(
     mock: Callable[..., Any], tmp_path: Path
 ) -> None:
     task = Task(
-        dataset=[Sample(id="a", input=BRACES)], solver=[ask_verdict(), generate_each_epoch()]
+        dataset=[Sample(id="a", input=BRACES)], solver=ask_verdict()
     )
     model, asked = mock()
     (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none")
