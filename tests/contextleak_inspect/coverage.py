@@ -333,12 +333,12 @@ def simulated(
     above = dict.fromkeys(methods, 0)
     kinds: dict[str, str] = {}
     for _ in range(audits):
-        fixed, coins = _audit(world, rng, n_in, n_out), None
+        fixed, coins = draw_audit(world, rng, n_in, n_out), None
         for method in methods:
             if method in NEED_COINS:
                 n = n_in + n_out
                 inside = int(np.clip(rng.binomial(n, 0.5), 2, n - 2))
-                coins = coins or _audit(world, rng, inside, n - inside)
+                coins = coins or draw_audit(world, rng, inside, n - inside)
             bound = METHODS[method](world, coins if method in NEED_COINS else fixed)  # type: ignore[arg-type]
             kinds[method] = bound.kind
             above[method] += bound.value > world.truth + ROUNDING
@@ -347,7 +347,8 @@ def simulated(
         yield Row(method, kinds[method], world.name, n_in, n_out, share, _allowed(audits))
 
 
-def _audit(world: World, rng: np.random.Generator, n_in: int, n_out: int) -> Audit:
+def draw_audit(world: World, rng: np.random.Generator, n_in: int, n_out: int) -> Audit:
+    """One audit of this world, n_in and n_out trials."""
     (clean_in, noise_in), (clean_out, noise_out) = (
         world.draw(rng, n_in, True),
         world.draw(rng, n_out, False),
@@ -363,7 +364,7 @@ def ever_refuted(world: World, pairs: int, audits: int, seed: int) -> Iterator[R
     rng = np.random.default_rng(seed)
     clean_in, clean_out = (world.draw(rng, audits * pairs, inside)[0] for inside in (True, False))
     inside, outside = _values(world, Audit(clean_in, clean_out, clean_in, clean_out), world.worst)
-    true_mean = float(np.mean(_values(world, _audit(world, rng, 10**6, 2), world.worst)[0]))
+    true_mean = float(np.mean(_values(world, draw_audit(world, rng, 10**6, 2), world.worst)[0]))
     for method, payoffs in (
         ("pair_e_process, at any time", pair_payoffs(inside, outside, world.truth, DELTA)),
         ("betting lower limit, at any time", (inside - true_mean) / true_mean),

@@ -60,16 +60,18 @@ def evidence(hits: int, blanks: int, epsilon: float, delta: float) -> float:
 
 
 def test_evidence_that_comes_back_after_a_dip_does_not_count() -> None:
-    # 7,962 hits and 111,349 blanks against nothing, δ = 0.06113: evidence is 28.5 at ε = 0, 28.2
-    # at 0.12 and 30.3 later, so at a target of 28.3 the first ε not refuted lies below 0.12.
-    counts, delta, confidence = (7962, 111_349), 0.06113, 1 - math.exp(-28.3)
-    assert evidence(*counts, 0.0, delta) > 28.4
-    assert evidence(*counts, 0.12, delta) < 28.25
-    assert max(evidence(*counts, e, delta) for e in np.arange(0.2, 2, 0.1)) > 30
+    # 6,778 hits and 74,445 blanks against nothing, δ = 0.07735: evidence is 17.69 at ε = 0, 17.56
+    # at 0.21, higher again and at 17.6 for the last time at 2.67. At a target of 17.6 the first ε
+    # that is not refuted lies below 0.21; a root finder alone returns 2.67.
+    counts, delta, target = (6778, 74_445), 0.077348, 17.6
+    assert evidence(*counts, 0.0, delta) > target > evidence(*counts, 0.21, delta)
+    assert evidence(*counts, 2.5, delta) > target > evidence(*counts, 2.7, delta)
     inside = np.repeat([1.0, 0.0], counts)
-    bound = epsilon_from_pairs(inside, np.zeros(inside.size), delta=delta, confidence=confidence)
-    assert 0 < bound.value < 0.12
-    assert evidence(*counts, bound.value, delta) == pytest.approx(28.3, abs=0.01)
+    bound = epsilon_from_pairs(
+        inside, np.zeros(inside.size), delta=delta, confidence=1 - math.exp(-target)
+    )
+    assert 0 < bound.value < 0.21
+    assert evidence(*counts, bound.value, delta) == pytest.approx(target, abs=1e-3)
 
 
 def test_evidence_against_a_larger_epsilon_only_is_no_bound() -> None:
