@@ -113,6 +113,17 @@ def test_a_retry_after_an_interruption_gives_the_same_numbers(
     assert _seeds(again) == _seeds(whole) == {1: {3}, 2: {4}}
 
 
+def test_a_shuffle_changes_the_order_and_can_be_repeated(tmp_path: Path) -> None:
+    # Once it did nothing: inspect_ai#476. Seed 0 still does nothing (0.3.285), the README says so.
+    task = dprivbench_cat1(mechanisms="laplace", functions="1,2,3,4,5,6")
+    ids = [
+        run(task, "dprivbench/always-yes", tmp_path, sample_shuffle=1).eval.dataset.sample_ids
+        for _ in range(2)
+    ]
+    assert ids[0] == ids[1] != [f"laplace-{number}" for number in range(1, 13)]
+    assert len(ids[0] or []) == 12
+
+
 def test_scoring_again_gives_the_same_numbers_and_adding_a_scorer_keeps_them(
     mock: Callable[..., Any], tmp_path: Path
 ) -> None:
