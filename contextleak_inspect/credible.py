@@ -99,7 +99,8 @@ def _posterior(canary_in: Outcomes, canary_out: Outcomes, delta: float, epsilon:
         np.array([room, grow + delta]) / (1 + grow),
     ]
     at = betainc(c, d, np.clip(np.concatenate(bends), 0, 1))
-    edges = np.unique(np.concatenate([_EDGES, at]))
+    # Below the first edge lies next to nothing, and inverses of denormal numbers fail.
+    edges = np.unique(np.concatenate([_EDGES, at[at > _TAILS[0]]]))
     widths = np.diff(edges)[:, None] / 2
     fnr = betaincinv(c, d, (edges[:-1, None] + widths * (_POINTS + 1)).ravel())
     lowest = np.clip(np.maximum(room - grow * fnr, (room - fnr) / grow), 0, 1)

@@ -13,6 +13,7 @@ from scipy.stats import binom, norm
 from contextleak_inspect.betting import BETS, epsilon_betting
 from contextleak_inspect.bounds import EpsilonBound, Outcomes
 from contextleak_inspect.calibration import FloatArray, gdp_mu
+from contextleak_inspect.credible import epsilon_credible
 from contextleak_inspect.estimators import (
     epsilon_best_of,
     epsilon_either_direction,
@@ -244,6 +245,10 @@ def _fixed(world: World, audit: Audit, threshold: float) -> tuple[Outcomes, Outc
     return fixed_cut(audit.scores_in, audit.scores_out, threshold)[1:3]
 
 
+def _rank(audit: Audit) -> tuple[Outcomes, Outcomes]:
+    return fixed_rank_cut(audit.scores_in, audit.scores_out)[1:3]
+
+
 def _holdout(audit: Audit, share: float = 0.3) -> tuple[Outcomes, Outcomes]:
     first, second = (max(1, int(share * s.size)) for s in audit[2:])
     return holdout_cut(
@@ -278,42 +283,67 @@ def _pairs(world: World, audit: Audit, threshold: float) -> tuple[FloatArray, Fl
     return inside[:n], outside[:n]
 
 
-def _grid(world: World, audit: Audit) -> list[tuple[Outcomes, Outcomes]]:
+def _grid(world: World, audit: Audit) -> tuple[tuple[Outcomes, Outcomes], ...]:
     thresholds = [world.middle + step for step in (-1, 0, 1, 2)]
-    return [cut[1:3] for cut in grid_cuts(audit.scores_in, audit.scores_out, thresholds)]
+    return tuple(cut[1:3] for cut in grid_cuts(audit.scores_in, audit.scores_out, thresholds))
+
+
+# Bounds depend on counts, or on values in any order: what came before is not computed again.
+_counted, _either, _grid_best = (
+    cache(partial(function, delta=DELTA))
+    for function in (epsilon_lower_bound, epsilon_either_direction, epsilon_best_of)
+)
+_accuracy = cache(partial(epsilon_from_accuracy, fair_coins=True, delta=DELTA))
+_gaussian = cache(partial(epsilon_if_gaussian, delta=DELTA))
+_credible = cache(partial(epsilon_credible, delta=DELTA))
+
+
+@cache
+def _sorted_betting(inside: bytes, outside: bytes) -> EpsilonBound:
+    return epsilon_betting(np.frombuffer(inside), np.frombuffer(outside), delta=DELTA)
+
+
+@cache
+def _sorted_pairs(pairs: bytes) -> EpsilonBound:
+    both = np.frombuffer(pairs, dtype=complex)
+    return epsilon_from_pairs(both.real, both.imag, delta=DELTA)
+
+
+@cache
+def _guesses(right: int, n: int) -> EpsilonBound:
+    correct = np.repeat([1.0, 0.0], [right, n - right])
+    return epsilon_from_guesses(correct, fair_coins=True, delta=DELTA)
+
+
+def _betting(world: World, audit: Audit, threshold: float) -> EpsilonBound:
+    return _sorted_betting(*(np.sort(v).tobytes() for v in _values(world, audit, threshold)))
+
+
+def _paired(world: World, audit: Audit, threshold: float) -> EpsilonBound:
+    inside, outside = _pairs(world, audit, threshold)
+    return _sorted_pairs(np.sort(inside + 1j * outside).tobytes())
+
+
+def _right(world: World, audit: Audit) -> int:
+    return int((audit.scores_in > world.middle).sum() + (audit.scores_out <= world.middle).sum())
 
 
 METHODS: dict[str, Method] = {
-    "clopper_pearson, fixed": lambda w, a: epsilon_lower_bound(
-        *_fixed(w, a, w.middle), delta=DELTA
-    ),
-    "clopper_pearson, fixed_rank": lambda w, a: epsilon_lower_bound(
-        *fixed_rank_cut(a.scores_in, a.scores_out)[1:3], delta=DELTA
-    ),
-    "clopper_pearson, holdout": lambda w, a: epsilon_lower_bound(*_holdout(a), delta=DELTA),
-    "clopper_pearson, failed trials": lambda w, a: epsilon_lower_bound(
-        *_with_failures(w, a), delta=DELTA
-    ),
-    "best of a grid": lambda w, a: epsilon_best_of(_grid(w, a), delta=DELTA),
-    "either direction": lambda w, a: epsilon_either_direction(*_fixed(w, a, w.middle), delta=DELTA),
+    "clopper_pearson, fixed": lambda w, a: _counted(*_fixed(w, a, w.middle)),
+    "clopper_pearson, fixed_rank": lambda w, a: _counted(*_rank(a)),
+    "clopper_pearson, holdout": lambda w, a: _counted(*_holdout(a)),
+    "clopper_pearson, failed trials": lambda w, a: _counted(*_with_failures(w, a)),
+    "best of a grid": lambda w, a: _grid_best(_grid(w, a)),
+    "either direction": lambda w, a: _either(*_fixed(w, a, w.middle)),
     "dkw": lambda w, a: epsilon_dkw(a.scores_in, a.scores_out, delta=DELTA),
-    "accuracy, holdout": lambda w, a: epsilon_from_accuracy(
-        *_holdout(a), fair_coins=True, delta=DELTA
-    ),
-    "betting": lambda w, a: epsilon_betting(*_values(w, a, w.high), delta=DELTA),
-    "betting, worst threshold": lambda w, a: epsilon_betting(*_values(w, a, w.worst), delta=DELTA),
-    "pair_e_process": lambda w, a: epsilon_from_pairs(*_pairs(w, a, w.high), delta=DELTA),
-    "pair_e_process, worst threshold": lambda w, a: epsilon_from_pairs(
-        *_pairs(w, a, w.worst), delta=DELTA
-    ),
-    "accuracy_e_process": lambda w, a: epsilon_from_guesses(
-        np.concatenate([a.scores_in > w.middle, a.scores_out <= w.middle]).astype(float),
-        fair_coins=True,
-        delta=DELTA,
-    ),
-    "gaussian": lambda w, a: epsilon_if_gaussian(
-        *fixed_rank_cut(a.scores_in, a.scores_out)[1:3], answers_vary=w.answers_vary, delta=DELTA
-    ),
+    "accuracy, holdout": lambda w, a: _accuracy(*_holdout(a)),
+    "betting": lambda w, a: _betting(w, a, w.high),
+    "betting, worst threshold": lambda w, a: _betting(w, a, w.worst),
+    "pair_e_process": lambda w, a: _paired(w, a, w.high),
+    "pair_e_process, worst threshold": lambda w, a: _paired(w, a, w.worst),
+    "accuracy_e_process": lambda w, a: _guesses(_right(w, a), a.scores_in.size + a.scores_out.size),
+    "gaussian": lambda w, a: _gaussian(*_rank(a), answers_vary=w.answers_vary),
+    "credible": lambda w, a: _credible(*_fixed(w, a, w.middle)),
     "best threshold": lambda w, a: epsilon_best_threshold_optimistic(
         a.scores_in, a.scores_out, delta=DELTA
     ),

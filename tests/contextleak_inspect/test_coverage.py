@@ -25,7 +25,7 @@ from tests.contextleak_inspect.coverage import (
 )
 
 ARMS = [(25, 25), (25, 100), (200, 60)]
-NOT_BOUNDS = ("gaussian", "best threshold", "paper")
+NOT_BOUNDS = ("gaussian", "credible", "best threshold", "paper")
 SIMULATED = tuple(
     method for method in METHODS if method not in NOT_BOUNDS and method != "clopper_pearson, fixed"
 )

@@ -49,6 +49,14 @@ def test_every_probability_is_one_in_the_limit() -> None:
     assert epsilon_posterior(*pair, epsilon=math.inf, delta=0.0) == pytest.approx(1)
 
 
+def test_extreme_counts_give_numbers() -> None:
+    # The first two once asked for the inverse at denormal numbers and got nan.
+    for tp, n_in, fp, n_out in [(358, 440, 4, 4), (1721, 2036, 0, 2), (10**5, 10**5, 0, 1)]:
+        pair = (Outcomes(tp, n_in), Outcomes(fp, n_out))
+        assert 0 <= epsilon_posterior(*pair, epsilon=0.0, delta=1e-5) < 1
+        assert math.isfinite(epsilon_credible(*pair, delta=1e-5).value)
+
+
 def test_a_rank_of_the_judged_scores_is_refused() -> None:
     rank = Outcomes(5, 50, "fixed_rank")
     with pytest.raises(ValueError, match="fixed_rank"):
