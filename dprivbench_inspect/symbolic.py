@@ -14,9 +14,9 @@ What is proved and what is not:
 - Δ at one n: a pair of neighbours that moves f by Δ is found, so it is no smaller. That it is no
   larger is proved for values in [0, 1] with a pair that moves f by 1, and for sums of one term an
   entry up to the range of a function of one number; otherwise it is a numeric search.
-- Every n: Δ is computed for some n up to 25 (more where f holds larger numbers) and continued by a
-  formula that fits them all. The formula is evidence, not proof. Without one, a "yes" needs a
-  margin that does not shrink with n.
+- Every n: Δ is computed for some n up to 25 (8 for double sums, more where f holds larger numbers)
+  and continued by a formula that fits them all. The formula is evidence, not proof. Without one, a
+  "yes" needs a margin that does not shrink with n.
 - Claims are meant for every n >= 3, every d >= 3 and every value of the public constants, unless
   the text says less.
 
@@ -110,7 +110,10 @@ def _derive(claim: Claim) -> Derivation:
     if uses_data(claim.function) and max(point.delta for point in found.points) <= 0:
         raise ReadingError("a function for which it finds no neighbours that differ")
     formula = _formula(claim, found)
-    lines = [_about_sensitivity(found, formula), RULES.get((claim.selects, claim.guarantee), "")]
+    lines = [
+        _about_sensitivity(claim.names.size, found, formula),
+        RULES.get((claim.selects, claim.guarantee), ""),
+    ]
     if claim.asks_for_noise:
         if formula is None or formula.even != formula.odd:
             raise ReadingError("a sensitivity that no single formula gives")
@@ -211,20 +214,21 @@ def _continued(claim: Claim, formula: _Formula | None) -> Sequence[Point]:
     return points
 
 
-def _about_sensitivity(found: Sensitivity, formula: _Formula | None) -> str:
+def _about_sensitivity(size: str, found: Sensitivity, formula: _Formula | None) -> str:
     first = found.points[0].n
     point = max((p for p in found.points if p.n == first), key=lambda p: p.delta)
     if formula is None:
         listed = ", ".join(
-            f"{max(p.delta for p in found.points if p.n == n):.6g} at $n = {n}$"
+            f"{max(p.delta for p in found.points if p.n == n):.6g} at ${size} = {n}$"
             for n in sorted({p.n for p in found.points})
         )
         says = f"I find no formula for the sensitivity Δ of the function; it is {listed}."
     else:
         says = rf"The sensitivity of the function is $\Delta = {formula.latex}$."
     rest = ", ".join(f"{value:.6g}" for value in point.pair.rest)
+    where = ", ".join(f"${name} = {value:g}$" for name, value in ((size, first), *point.constants))
     return (
-        f"{says} {_HOW[found.proof]} For example at $n = {first}$, with ({rest}) for the other "
-        f"entries, entry {point.pair.row} going from {point.pair.high:.6g} to {point.pair.low:.6g} "
-        f"moves it by {point.delta:.6g}."
+        f"{says} {_HOW[found.proof]} For example at {where}, with ({rest}) for the other "
+        f"entries, entry {point.pair.row} going from {point.pair.high:.6g} to "
+        f"{point.pair.low:.6g} moves it by {point.delta:.6g}."
     )

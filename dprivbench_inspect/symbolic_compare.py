@@ -1,5 +1,6 @@
 """Printed noise against the noise that a claim needs, as formulas and as numbers."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,26 +45,33 @@ def needed_latex(claim: Claim, delta: str) -> str:
     Raises:
         ReadingError: No exact rule for this noise and this guarantee.
     """
-    p = claim.parameter_latex
-    simple = {
-        (True, "Gumbel", "pure", "scale"): rf"\frac{{2({delta})}}{{{p}}}",
-        (True, "Laplace", "pure", "scale"): rf"\frac{{2({delta})}}{{{p}}}",
-        (True, "exponential", "pure", "scale"): rf"\frac{{2({delta})}}{{{p}}}",
-        (True, "exponential", "pure", "rate"): rf"\frac{{{p}}}{{2({delta})}}",
+    p, d = _factor(claim.parameter_latex), _factor(delta)
+    double = "2" if d == "1" else f"2{d}"
+    square = {name: "1" if name == "1" else f"{name}^2" for name in (p, d)}
+    needed = {
+        (True, "Gumbel", "pure", "scale"): rf"\frac{{{double}}}{{{p}}}",
+        (True, "Laplace", "pure", "scale"): rf"\frac{{{double}}}{{{p}}}",
+        (True, "exponential", "pure", "scale"): rf"\frac{{{double}}}{{{p}}}",
+        (True, "exponential", "pure", "rate"): rf"\frac{{{p}}}{{{double}}}",
         (False, "Laplace", "pure", "scale"): rf"\frac{{{delta}}}{{{p}}}",
-        (False, "Gaussian", "GDP", "variance"): rf"\frac{{({delta})^2}}{{({p})^2}}",
+        (False, "Gaussian", "GDP", "variance"): rf"\frac{{{square[d]}}}{{{square[p]}}}",
         (False, "Gaussian", "GDP", "standard deviation"): rf"\frac{{{delta}}}{{{p}}}",
-        (False, "Gaussian", "zCDP", "variance"): rf"\frac{{({delta})^2}}{{2({p})}}",
-        (False, "Gaussian", "zCDP", "standard deviation"): rf"\frac{{{delta}}}{{\sqrt{{2({p})}}}}",
+        (False, "Gaussian", "zCDP", "variance"): rf"\frac{{{square[d]}}}{{2{p}}}",
+        (False, "Gaussian", "zCDP", "standard deviation"): rf"\frac{{{delta}}}{{\sqrt{{2{p}}}}}",
     }
     case = (claim.selects, claim.noise.family, claim.guarantee, claim.noise.quantity)
-    if case not in simple:
+    if case not in needed:
         what = "a choice" if claim.selects else "a number"
         raise ReadingError(
             f"{claim.noise.family} noise on {what} with a {claim.guarantee} claim; it has no exact "
             "rule for that"
         )
-    return simple[case]
+    return needed[case]
+
+
+def _factor(latex: str) -> str:
+    """In brackets, unless it is a letter or the number 1."""
+    return latex if re.fullmatch(r"1|[A-Za-z]|\\[A-Za-z]+", latex) else f"({latex})"
 
 
 def compare(claim: Claim, size: Node, points: Sequence[Point]) -> Comparison:

@@ -49,8 +49,8 @@ def read_relations(
 
 
 def read_sizes(relations: Sequence[Node], names: Names) -> tuple[int, bool]:
-    """Least n that is meant, at least 3; and whether few candidates are meant."""
-    smallest, few = 3, False
+    """Least n that is meant, 0 if none is stated; and whether few candidates are meant."""
+    smallest, few = 0, False
     for relation in relations:
         if symbols(relation) == {names.size}:
             fits = [n for n in range(1, 101) if _holds(relation, {names.size: n})]

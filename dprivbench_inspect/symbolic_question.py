@@ -82,7 +82,10 @@ def read_claim(question: str) -> Claim:
     depends = constants & symbols(noise.size)
     if asks and re.search(r"\bmay depend\b", text.prose):
         depends = constants
+    if not smallest:
+        smallest, unsaid = 3, [*unsaid, f"${names.size} \\ge 3$"]
     _check_nothing_left(text, names)
+    _check_nothing_else_published(text, names, function_name)
     return Claim(
         function.tree, names, function.indices, choices, declared, depends, selects, noise,
         guarantee, parameter, latex_of(claimed), privacy, smallest, few, asks,
@@ -234,3 +237,23 @@ def _check_nothing_left(text: Text, names: Names) -> None:
     for k, shown in enumerate(text.shown):
         if k not in text.used and not harmless.fullmatch(shown):
             raise ReadingError(f"what the formula {latex_of(text.formulas[k])[:60]!r} is for")
+
+
+def _check_nothing_else_published(text: Text, names: Names, function: str) -> None:
+    """Refuse data, scores and further items in a sentence that publishes something."""
+    (vector,) = names.vectors
+    held = [s.split(" ")[0] for s in text.shown if r" \in [ 0 , 1 ] ^" in s]
+    data = re.compile(
+        rf"(?:{'|'.join(map(re.escape, {vector, names.entry, *held}))})(?: _ .*| ')?"
+        rf"|{re.escape(function)} \( .*|\w _ \w"
+    )
+    for sentence in text.sentences():
+        if not re.search(r"\b(?:publish|releas|return|report|output)", sentence):
+            continue
+        further = re.findall(
+            r"(?:publish|releas|return|report|output).*\b(?:and|with) <(\d+)>", sentence
+        )
+        for k in map(int, re.findall(r"<(\d+)>", sentence)):
+            shown = text.shown[k]
+            if k not in text.used and (str(k) in further or data.fullmatch(shown)):
+                raise ReadingError(f"whether {latex_of(text.formulas[k])} is published")

@@ -28,11 +28,15 @@ from dprivbench_inspect.symbolic_values import (
     uses_data,
 )
 
-SIZES = (3, 4, 5, 6, 7, 8, 12, 25)
+SIZES = (3, 4, 5, 6, 7, 8, 11, 16)
+SIZES_OF_SUMS = (3, 4, 5, 6, 7, 8, 12, 25)
 _SEED = 20260415
 _ALL_VECTORS_UP_TO = 5
 _NEAR = 1e-9  # beside a threshold
-_STEPS = [0.25**k for k in range(1, 18)]
+_CELLS, _CELLS_ALONE = (12, 4), (240, 60)  # steps of the grid for few and for many entries
+_MOST_FOR_ALL = 32  # grid points up to which all data sets of three entries are tried
+_SLANTED = 12
+_STEPS = [0.125**k for k in range(1, 12)]
 
 
 class Pair(NamedTuple):
@@ -81,12 +85,22 @@ def sensitivity(
     """
     separate, work = is_sum_over_entries(function), Work()
     points: list[Point] = []
-    for n in _sizes(function, smallest):
+    before: dict[object, Pair] = {}  # the best pair of the last n, by constants
+    usual = SIZES_OF_SUMS if separate else SIZES
+    last, left = 0, work.left
+    for n in _sizes(function, smallest, usual):
+        cost, left = left - work.left, work.left
+        if last and n > 8 and n in usual and cost * (n / last) ** 3 > left:
+            continue  # a double or triple sum; the smaller n must do
+        last = n
         for chosen in choices:
-            for places in product(*[sorted({1.0, 2.0, float(n)})] * len(indices)):
-                constants = {**chosen, **dict(zip(sorted(indices), places, strict=True))}
-                values = {**constants, count: float(n)}
-                delta, pair = _widest_move(function, n, values, separate, work)
+            for places in product(*[("first", "second", "last")] * len(indices)):
+                at = {"first": 1.0, "second": 2.0, "last": float(n)}
+                named = dict(zip(sorted(indices), (at[place] for place in places), strict=True))
+                case = (tuple(chosen.items()), places)
+                values = {**chosen, **named, count: float(n)}
+                delta, pair = _widest_move(function, n, values, separate, before.get(case), work)
+                before[case] = pair
                 points.append(Point(n, tuple(chosen.items()), delta, pair))
     proof: Literal["term", "range", "search"] = "term" if separate else "search"
     deltas = [largest(points, n) for n in sorted({point.n for point in points})]
@@ -100,12 +114,10 @@ def largest(points: Sequence[Point], n: int) -> float:
     return max(point.delta for point in points if point.n == n)
 
 
-def _sizes(function: Node, smallest: int) -> list[int]:
+def _sizes(function: Node, smallest: int, usual: Sequence[int]) -> list[int]:
     """The n to try; beyond the numbers in f, which may be thresholds for a count."""
     extra = {int(value) + 3 for value in _numbers(function) if 2 < value <= 60}
-    return sorted(
-        {n for n in SIZES if n >= smallest} | {smallest} | {n for n in extra if n >= smallest}
-    )
+    return sorted({smallest} | {n for n in {*usual, *extra} if n >= smallest})
 
 
 def _numbers(node: Node) -> set[float]:
@@ -114,27 +126,60 @@ def _numbers(node: Node) -> set[float]:
 
 
 def _widest_move(
-    function: Node, n: int, values: Mapping[str, float], separate: bool, work: Work
+    function: Node,
+    n: int,
+    values: Mapping[str, float],
+    separate: bool,
+    before: Pair | None,
+    work: Work,
 ) -> tuple[float, Pair]:
-    grid = _grid(function, values, 60 if separate else 12 if n <= 8 else 4)
-    rows = np.arange(n) if separate or n <= 8 else np.array([0, 1, n // 2, n - 1])
+    """Δ at n: the best starts, each improved."""
+    grid = _grid(function, values, _CELLS_ALONE[n > 5] if separate else _CELLS[n > 8])
+    all_pairs = n == 3 and len(grid) <= _MOST_FOR_ALL and not separate
     rests = np.zeros((n, 1)) if separate else _rests(n, grid)
-    shape = (rests.shape[1], len(rows), len(grid))
-    data = np.broadcast_to(rests[:, :, None, None], (n, *shape)).copy()
-    for place, row in enumerate(rows):
-        data[row, :, place, :] = grid
-    reached = _values(function, values, data.reshape(n, -1), work).reshape(shape)
-    moves = reached.max(axis=2) - reached.min(axis=2)
-    order = np.argsort(-moves, axis=None, kind="stable")[: 1 if separate else 3]
-    best = (-1.0, Pair((), 1, 0.0, 0.0))
-    for place in order:
-        k, r = np.unravel_index(place, moves.shape)
-        high, low = grid[reached[k, r].argmax()], grid[reached[k, r].argmin()]
-        start = np.array([*rests[:, k], high, low])
-        found = _improve(function, values, start, int(rows[r]), separate, work)
-        if found[0] > best[0]:
-            best = found
-    return best
+    found: list[tuple[float, Pair]] = []
+    for row in range(n) if separate or n <= 8 else (0, 1, n // 2, n - 1):
+        if all_pairs:
+            pairs = np.stack([axis.ravel() for axis in np.meshgrid(grid, grid)])
+            rests = np.insert(pairs, row, 0, axis=0)
+        found.append(_widest_on_grid(function, values, rests, grid, row, work))
+    found.sort(key=lambda start: -start[0])
+    starts = [pair for _, pair in found[: 2 if separate else 6 if n <= 8 else 3]]
+    if before and not separate:
+        starts += _longer(before, n)
+    return _improve(function, values, starts, separate, work)
+
+
+def _widest_on_grid(
+    function: Node, values: Mapping[str, float], rests: Array, grid: Array, row: int, work: Work
+) -> tuple[float, Pair]:
+    """The widest move of one row among these data sets, one a column."""
+    columns = rests.shape[1]
+    data = np.repeat(rests, len(grid), axis=1)
+    data[row] = np.tile(grid, columns)
+    reached = _values(function, values, data, work).reshape(columns, len(grid))
+    moves = reached.max(axis=1) - reached.min(axis=1)
+    best = int(np.argmax(moves))
+    high, low = grid[reached[best].argmax()], grid[reached[best].argmin()]
+    return float(moves[best]), _pair(np.delete(rests[:, best], row), row, high, low)
+
+
+def _pair(rest: Array, row: int, high: float, low: float) -> Pair:
+    return Pair(tuple(map(float, rest)), row + 1, float(high), float(low))
+
+
+def _longer(pair: Pair, n: int) -> list[Pair]:
+    """A pair for fewer entries, filled up to n with zeros, ones or the entry at that end."""
+    missing = n - 1 - len(pair.rest)
+    if missing <= 0 or not pair.rest:
+        return []
+    pairs = []
+    for value in {0.0, 1.0, pair.rest[-1]}:
+        pairs.append(pair._replace(rest=(*pair.rest, *[value] * missing)))
+    for value in {0.0, 1.0, pair.rest[0]} if n <= 8 else ():
+        rest = (*[value] * missing, *pair.rest)
+        pairs.append(pair._replace(rest=rest, row=pair.row + missing))
+    return pairs
 
 
 def _grid(function: Node, values: Mapping[str, float], cells: int) -> Array:
@@ -164,7 +209,7 @@ def _rests(n: int, grid: Array) -> Array:
     columns += [(steps > k).astype(float) for k in range(1, n)]
     columns += [(steps <= k).astype(float) for k in range(1, n)]
     columns += [steps % 2 * 1.0, (steps + 1) % 2 * 1.0, steps / (n + 1), steps[::-1] / (n + 1)]
-    for row in (0, 1, n // 2, n - 1):
+    for row in {0, 1 % n, n // 2, n - 1}:
         for inside, outside in ((1.0, 0.0), (0.0, 1.0)):
             column = np.full(n, outside)
             column[row] = inside
@@ -177,37 +222,42 @@ def _rests(n: int, grid: Array) -> Array:
 
 
 def _improve(
-    function: Node, values: Mapping[str, float], start: Array, row: int, separate: bool, work: Work
+    function: Node, values: Mapping[str, float], starts: Sequence[Pair], separate: bool, work: Work
 ) -> tuple[float, Pair]:
-    """Pattern search from one pair: move one number at a time, by ever smaller steps.
-
-    `start` is the data set, then the value before and the value after.
-    """
-    n = len(start) - 2
-    free = [n, n + 1] if separate else [place for place in range(n + 2) if place != row]
-    state, best = start, -1.0
+    """Pattern search from each start: move one or a few numbers, by ever smaller steps."""
+    n = len(starts[0].rest) + 1
+    rows = np.array([start.row - 1 for start in starts])
+    # Per start: the data set (at its row anything), then that entry before and after.
+    state = np.array([
+        [*start.rest[:row], 0.0, *start.rest[row:], start.high, start.low]
+        for start, row in zip(starts, rows, strict=True)
+    ])  # fmt: skip
+    moves = np.concatenate([np.eye(n + 2), -np.eye(n + 2), np.zeros((1, n + 2))])
+    if separate:
+        moves = moves[[n, n + 1, 2 * n + 2, 2 * n + 3, 2 * n + 4]]
+    else:  # several at a time as well, along ridges
+        slanted = np.random.default_rng(_SEED).integers(-1, 2, (_SLANTED, n + 2))
+        moves = np.concatenate([slanted, moves])
+    every = np.arange(len(starts))
     for step in _STEPS:
         for _ in range(8):
-            moved = np.repeat(state[None, :], 2 * len(free) + 1, axis=0)
-            for k, place in enumerate(free):
-                moved[2 * k, place] += step
-                moved[2 * k + 1, place] -= step
-            moved = moved.clip(0, 1)
-            before, after = moved[:, :n].copy(), moved[:, :n].copy()
-            before[:, row], after[:, row] = moved[:, n], moved[:, n + 1]
-            both = _values(function, values, np.concatenate([before, after]).T, work)
-            differences = both[: len(moved)] - both[len(moved) :]
-            # The last row has not moved: it wins ties, or rounding would drive the search.
-            differences[-1] += 1e-15 * abs(differences[-1])
-            place = len(moved) - 1 - int(np.argmax(differences[::-1]))
-            if best >= 0 and differences[place] <= best * (1 + 1e-14):
+            moved = (state[:, None, :] + step * moves).clip(0, 1)
+            high, low = moved[:, :, :n].copy(), moved[:, :, :n].copy()
+            high[every, :, rows], low[every, :, rows] = moved[:, :, n], moved[:, :, n + 1]
+            both = _values(function, values, np.stack([high, low]).reshape(-1, n).T, work)
+            difference = both.reshape(2, len(starts), len(moves))
+            reached = difference[0] - difference[1]
+            # The last one has not moved. It wins all but true gains, or rounding would decide.
+            reached[:, -1] += 1e-14 * np.abs(reached[:, -1])
+            best = reached.argmax(axis=1)
+            gains = reached[every, best] > reached[:, -1]
+            state = np.where(gains[:, None], moved[every, best], state)
+            if not gains.any():
                 break
-            improved = place != len(moved) - 1
-            best, state = float(differences[place]), moved[place]
-            if not improved:
-                break
-    pair = Pair(tuple(map(float, np.delete(state[:n], row))), row + 1, *map(float, state[n:]))
-    return best, pair
+    final = reached[:, -1] / (1 + 1e-14)
+    best_start = int(final.argmax())
+    row, end = int(rows[best_start]), state[best_start]
+    return float(final[best_start]), _pair(np.delete(end[:n], row), row, end[n], end[n + 1])
 
 
 def _values(function: Node, values: Mapping[str, float], data: Array, work: Work) -> Array:

@@ -87,4 +87,6 @@ def read_text(question: str) -> Text:
     for piece in re.findall(r"<\d+>|[^\W\d_]+|\d+|\S", prose):
         if not (piece in WORDS or piece in {"0", "1"} or piece in ".,;:?()'’-*" or piece[0] == "<"):
             raise ReadingError(f"{piece[:40]!r} is not a word it knows")
+    if re.search(r"\btwo\b(?! (?:data|neighbo))(?<!by two)", prose):
+        raise ReadingError("'two' of something other than data sets")
     return Text(prose, tuple(formulas), tuple(map(show, formulas)), set())

@@ -9,7 +9,7 @@ from dprivbench_inspect.symbolic_tokens import ReadingError
 from dprivbench_inspect.symbolic_tree import LOOPS, Node, symbols
 
 Array = NDArray[np.float64]
-MAX_CELLS = 30_000_000  # numbers computed for one function, about a second of work
+MAX_CELLS = 40_000_000  # numbers computed for one function, about a second of work
 MAX_LOOPS = 4
 _LOOPS = frozenset(LOOPS.values())
 _NEUTRAL = {"sum": 0.0, "prod": 1.0, "max_of": -np.inf, "min_of": np.inf}
@@ -138,6 +138,8 @@ def _loop(
     depth: int,
     work: Work,
 ) -> Array:
+    if depth and not any(names[name].ndim > 1 for name in symbols(node) & names.keys()):
+        depth, used = 0, np.asarray(True)  # no outer index in it, so once is enough
     body, low, high, condition = node.args
     first = _value(low, names, data, used, depth, work)
     last = _value(high, names, data, used, depth, work)

@@ -126,6 +126,14 @@ def test_noise_for_small_n_only_is_too_little_for_large_n():
     assert solve(laplace(growing, r"\frac{3}{\varepsilon}")).verdict == "no"
 
 
+def test_the_least_n_is_the_one_in_the_text():
+    text = laplace(r"\frac{1}{n} \sum_{i=1}^n x_i", r"\frac{1}{3\varepsilon}")
+    assert solve(text).verdict == "yes"
+    for least, verdict in ((1, "no"), (2, "no"), (3, "yes"), (10, "yes")):
+        assert solve(text.replace(r"n \ge 3", rf"n \ge {least}")).verdict == verdict
+    assert solve(text.replace(r"every $n \ge 3$", "$n = 5$")).verdict is None
+
+
 @pytest.mark.parametrize("factor", [0.4, 0.7, 0.9, 0.999, 1.0, 1.001, 2.5])
 def test_the_verdict_turns_at_the_needed_noise(factor):
     text = laplace(r"\sum_{i=1}^n e^{x_i}", rf"\frac{{{factor}(e-1)}}{{\varepsilon}}")
@@ -218,6 +226,12 @@ UNREADABLE = {
     "an entry too many": (r"\sum_{i=1}^n x_i", r"\sum_{i=1}^n x_{i+1}"),
     "an extra formula": ("Data sets", r"$Y = Z + W$. Data sets"),
     "some n": ("for every", "for some"),
+    "data published as well": ("+ Z$,", "+ Z$ and $x_1$,"),
+    "noise published as well": ("+ Z$,", "+ Z$ and $Z$,"),
+    "the function published": ("Data sets", "It returns $f(x)$. Data sets"),
+    "two draws": ("+ Z$,", "+ Z$ for two independent draws,"),
+    "a reference to a formula": ("Data sets", "<0> Data sets"),
+    "a condition nobody knows": ("Data sets", r"Here $\kappa > 1$. Data sets"),
 }
 
 
