@@ -56,7 +56,8 @@ def epsilon_one_run(
     """Lower bound on ε in nats from one run with m independent canaries.
 
     The smallest ε whose p-value is not below 1 - confidence. Which coins are guessed may depend on
-    the run, for instance those with the most extreme scores; abstentions count in m only.
+    the run, for instance those with the most extreme scores, but how many (r) is fixed before it;
+    the best of several r is a best of several cells. Abstentions count in m only.
 
     Raises:
         ValueError: Counts out of order.
@@ -75,7 +76,7 @@ def epsilon_one_run(
         bound(correct),
         confidence=confidence,
         method="one_run",
-        threshold_rule="predictable",
+        threshold_rule="fixed",
         delta=delta,
         ceiling=max(0.0, bound(guesses)),
         n=canaries,
@@ -118,7 +119,7 @@ def epsilon_one_run_if_gaussian(
         -math.inf if math.isinf(shown.unclipped) else signed_gdp_epsilon(shown.unclipped, delta),
         confidence=confidence,
         method="one_run_gaussian",
-        threshold_rule="predictable",
+        threshold_rule="fixed",
         delta=delta,
         ceiling=gdp_epsilon(perfect.value, delta),
         n=canaries,

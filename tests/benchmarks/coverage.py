@@ -13,16 +13,15 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.contextleak_inspect.audits import METHODS
 from tests.contextleak_inspect.coverage import (
-    EPSILONS,
-    METHODS,
     Row,
     enumerated,
     enumerated_gaussian,
     ever_refuted,
     simulated,
-    worlds,
 )
+from tests.contextleak_inspect.worlds import EPSILONS, worlds
 
 EXACT_ARMS = [(25, 25), (50, 100), (100, 25), (500, 500), (3000, 100), (3000, 3000)]
 SIMULATED_ARMS = [(25, 25), (100, 50), (500, 500), (3000, 1000)]

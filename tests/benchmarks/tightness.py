@@ -10,14 +10,8 @@ import sys
 
 import numpy as np
 
-from tests.contextleak_inspect.coverage import (
-    METHODS,
-    NEED_COINS,
-    World,
-    draw_audit,
-    gaussian_world,
-    vote_world,
-)
+from tests.contextleak_inspect.audits import METHODS, NEED_COINS
+from tests.contextleak_inspect.worlds import World, draw_audit, gaussian_world, vote_world
 
 SIZES = (50, 500, 5000)
 # Coverage alone needs these: thresholds far in the tail, and trials made to fail.

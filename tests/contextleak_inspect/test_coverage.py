@@ -7,20 +7,25 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from contextleak_inspect.bounds import Outcomes
+from contextleak_inspect.credible import epsilon_credible
 from contextleak_inspect.estimators import epsilon_lower_bound
+from contextleak_inspect.thresholds import fixed_rank_cut
+from tests.contextleak_inspect.audits import METHODS
 from tests.contextleak_inspect.coverage import (
-    EPSILONS,
-    METHODS,
-    bit_world,
     enumerated,
     enumerated_gaussian,
     epsilon_table,
     ever_refuted,
+    simulated,
+)
+from tests.contextleak_inspect.worlds import (
+    EPSILONS,
+    bit_world,
     gaussian_world,
     rounded_world,
-    simulated,
     vote_world,
 )
 
@@ -89,6 +94,31 @@ def test_the_wealth_that_bets_use_is_not_needlessly_small() -> None:
     # Pairs at the very edge of (1, δ)-DP are refuted about as often as α allows, not almost never.
     row = next(iter(ever_refuted(bit_world(1.0), pairs=2000, audits=2000, seed=3)))
     assert row.exceeded > 0.005
+
+
+def test_a_harmless_system_looks_harmless() -> None:
+    # google-deepmind/jax_privacy#270, #362: 2,000 audits, 3,000 trials a world, uniform scores.
+    # The best threshold on the same scores reports leakage in 10.4 % of them.
+    rng = np.random.default_rng(7)
+    positive = 0
+    for _ in range(2000):
+        cut = fixed_rank_cut(*rng.random((2, 3000)))
+        positive += epsilon_lower_bound(cut.canary_in, cut.canary_out, delta=0.0).value > 0
+    assert positive / 2000 <= 0.06
+
+
+def test_the_credible_value_covers_less_than_it_says() -> None:
+    # ε = 3 and 50 trials a world at the worst rates, enumerated: its docstring says 22 %.
+    n, rate = 50, 1 / (1 + math.exp(3))
+    hits, alarms = (binom.pmf(np.arange(n + 1), n, p) for p in (1 - rate, rate))
+    exceeded = sum(
+        hits[tp] * alarms[fp]
+        for tp in range(n + 1)
+        for fp in range(n + 1)
+        if hits[tp] * alarms[fp] > 1e-6
+        and epsilon_credible(Outcomes(tp, n), Outcomes(fp, n), delta=0.0).value > 3
+    )
+    assert exceeded == pytest.approx(0.2165, abs=1e-3)
 
 
 def test_what_is_no_bound_exceeds_the_truth() -> None:

@@ -40,7 +40,7 @@ from contextleak_inspect.rates import accuracy, clopper_pearson, epsilon_from_ra
 from contextleak_inspect.subsampling import subsampled_gaussian_epsilon
 from contextleak_inspect.thresholds import fixed_cut, fixed_rank_cut
 from contextleak_inspect.tradeoffs import dp_tpr
-from tests.contextleak_inspect.coverage import vote_world
+from tests.contextleak_inspect.worlds import vote_world
 
 DELTA = 1e-5
 ALLOWED = 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)  # for 1,000 audits
