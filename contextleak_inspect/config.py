@@ -42,6 +42,7 @@ TEXT_DEFENSES: frozenset[str] = frozenset({"esa", "ksa"})
 # The released text is the model's own reply, word for word.
 UNTOUCHED_DEFENSES: frozenset[str] = frozenset({"none", "zero_shot", "faux_secrets", "keywords"})
 DEFAULT_EPSILON = (1.0, 2.0, 4.0, 8.0, math.inf)
+UNPARSED = -1  # the vote of a shard whose reply is no option
 DATA_SUFFIXES = (".csv", ".jsonl")
 # What only the scorer reads: changing it asks the model nothing new.
 SCORING_FIELDS = frozenset({
@@ -136,13 +137,13 @@ class AuditConfig(BaseModel):
         defense = given.get("defense", "rnm")
         private = defense in PRIVATE_DEFENSES
         one_bit = not private and given.get("membership", "match") == "match"
-        frozen = given.get("calls") == "frozen"
+        paired, frozen = given.get("calls") == "paired", given.get("calls") == "frozen"
         defaults: dict[str, Any] = {
             "ensemble": 10 if private and defense != "label_rr" else 1,
             "epsilon": DEFAULT_EPSILON if private else (),
             "delta": 0.0 if defense == "label_rr" else 1e-5,
             "trials": 20 if frozen else 100,
-            "threshold": "fixed" if one_bit else "fixed_rank",
+            "threshold": "fixed" if one_bit else "holdout" if paired else "fixed_rank",
             "null_controls": 0 if frozen else 10,
             "bound": "clopper_pearson" if given.get("stop_at") is None else "e_process",
         }
@@ -295,6 +296,16 @@ def _check_scoring(c: AuditConfig) -> None:
         raise ValueError(
             f"defense {c.defense!r} gives a score of 0 or 1, which has one threshold; "
             f"use threshold 'fixed', not {c.threshold!r}"
+        )
+    if c.calls == "paired" and c.threshold == "fixed_rank":
+        raise ValueError(
+            "threshold 'fixed_rank' needs worlds that share no answers, and calls='paired' shares "
+            "them; use threshold 'holdout', 'fixed', 'grid' or 'dkw'"
+        )
+    if c.membership == "logprob" and c.threshold == "grid":
+        raise ValueError(
+            "threshold 'grid' lies between numbers of votes, which membership 'logprob' has none "
+            "of; use 'fixed_rank', 'holdout' or 'dkw'"
         )
     if c.bound == "gaussian_dp" and c.defense not in GAUSSIAN_DEFENSES:
         raise ValueError(f"bound 'gaussian_dp' needs Gaussian noise; {c.defense!r} adds none")

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contextleak_inspect.calibration import FloatArray, randomized_response
-from contextleak_inspect.config import stream
+from contextleak_inspect.config import UNPARSED, stream
 
 IntArray = NDArray[np.int64]
-UNPARSED = -1  # the vote of a subset whose reply is no option
 
 
 def noise_rng(

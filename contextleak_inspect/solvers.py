@@ -26,9 +26,8 @@ from contextleak_inspect.calls import (
     temperature_sent,
     warn_once,
 )
-from contextleak_inspect.config import World
+from contextleak_inspect.config import UNPARSED, World
 from contextleak_inspect.defenses import guard_prompt, guard_verdict, is_filtered
-from contextleak_inspect.mechanisms import UNPARSED
 from contextleak_inspect.private_data import Exemplar, deal
 from contextleak_inspect.trials import (
     Audit,

@@ -94,26 +94,40 @@ def prepare_audit(config: AuditConfig) -> Audit:
     return audit
 
 
-def plan_trials(config: AuditConfig, pool_size: int) -> tuple[Trial, ...]:
-    """All trials in planned order, a function of configuration and pool size alone.
+def plan_worlds(config: AuditConfig) -> list[tuple[Part, tuple[World, ...]]]:
+    """Part and worlds of every trial, in planned order: a function of the configuration alone.
 
-    Naive: one world a trial, by its coin. Paired: both worlds, half as many draws. Frozen: the
-    first draw, both worlds, again and again. The first `calibration_share` are for calibration.
+    Naive: one world a trial, by its coin. Paired: both worlds, half as many draws. Frozen: both,
+    again and again. The first `calibration_share` are for calibration.
     """
     count = config.trials // 2 if config.calls == "paired" else config.trials
     calibration = round(config.calibration_share * count)
     parts: list[Part] = [
         "calibration" if number < calibration else "evaluation" for number in range(count)
     ]
-    coins = _balanced_coins(config, parts) if config.balanced else None
+    if config.calls != "naive":
+        return [(part, BOTH) for part in parts]
+    coins = (
+        _balanced_coins(config, parts)
+        if config.balanced
+        else [coin(config.seed, number) for number in range(count)]
+    )
+    return [
+        (part, ("in",) if is_in else ("out",)) for part, is_in in zip(parts, coins, strict=True)
+    ]
+
+
+def plan_trials(config: AuditConfig, pool_size: int) -> tuple[Trial, ...]:
+    """All trials in planned order, a function of configuration and pool size alone.
+
+    Frozen mode repeats the first draw of exemplars.
+    """
+    planned = plan_worlds(config)
+    count, nulls = len(planned), config.null_controls
     trials = []
-    for number, part in enumerate(parts):
-        worlds: tuple[World, ...] = BOTH
-        if config.calls == "naive":
-            is_in = coins[number] if coins is not None else coin(config.seed, number)
-            worlds = ("in",) if is_in else ("out",)
+    for number, (part, worlds) in enumerate(planned):
         drawn, slot, planted = _draw(config, pool_size, 0 if config.calls == "frozen" else number)
-        null = (number + 1) * config.null_controls // count > number * config.null_controls // count
+        null = (number + 1) * nulls // count > number * nulls // count
         trials.append(Trial(number, part, worlds, drawn, slot, planted, null))
     return tuple(trials)
 

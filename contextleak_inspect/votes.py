@@ -10,8 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from contextleak_inspect.canaries import Canary
-from contextleak_inspect.config import Part, World
-from contextleak_inspect.mechanisms import UNPARSED
+from contextleak_inspect.config import UNPARSED, Part, World
 from contextleak_inspect.queries import Query
 
 # One letter per shard: how its reply was read.

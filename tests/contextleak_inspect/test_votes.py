@@ -4,7 +4,8 @@ import math
 import pytest
 
 from contextleak_inspect.canaries import Canary
-from contextleak_inspect.mechanisms import UNPARSED, count_votes
+from contextleak_inspect.config import UNPARSED
+from contextleak_inspect.mechanisms import count_votes
 from contextleak_inspect.queries import bundled_queries
 from contextleak_inspect.votes import TrialVotes, error_rates, label_log_odds, read_label, read_vote
 
