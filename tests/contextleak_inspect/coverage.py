@@ -157,13 +157,10 @@ def ever_refuted(world: World, pairs: int, audits: int, seed: int) -> Iterator[R
     A bound exceeds the truth at some time only if the evidence against the truth reaches 1/α.
     """
     rng = np.random.default_rng(seed)
-    clean_in, clean_out = (world.draw(rng, audits * pairs, inside)[0] for inside in (True, False))
-    inside, outside = trial_values(
-        world, Audit(clean_in, clean_out, clean_in, clean_out), world.worst
-    )
-    true_mean = float(
-        np.mean(trial_values(world, draw_audit(world, rng, 10**6, 2), world.worst)[0])
-    )
+    many = draw_audit(world, rng, audits * pairs, audits * pairs)
+    inside, outside = trial_values(world, many, world.worst)
+    more = draw_audit(world, rng, 10**6, 1)
+    true_mean = float(trial_values(world, more, world.worst)[0].mean())
     for method, payoffs in (
         ("pair_e_process, at any time", pair_payoffs(inside, outside, world.truth, DELTA)),
         ("betting lower limit, at any time", (inside - true_mean) / true_mean),
