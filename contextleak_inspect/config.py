@@ -44,12 +44,17 @@ UNTOUCHED_DEFENSES: frozenset[str] = frozenset({"none", "zero_shot", "faux_secre
 DEFAULT_EPSILON = (1.0, 2.0, 4.0, 8.0, math.inf)
 UNPARSED = -1  # the vote of a shard whose reply is no option
 DATA_SUFFIXES = (".csv", ".jsonl")
+# Hub data sets whose columns are known, and what they hold.
+PRESETS: dict[str, TaskKind] = {"subjectivity": "classification", "samsum": "generation"}
+EMBEDDING = "openai/text-embedding-3-small"
 # What only the scorer reads: changing it asks the model nothing new.
 SCORING_FIELDS = frozenset({
     "epsilon",
     "delta",
     "neighbouring",
     "noise_calibration",
+    "keyword_mechanism",
+    "n_keywords",
     "threshold",
     "target_fpr",
     "confidence",
@@ -73,7 +78,9 @@ class AuditConfig(BaseModel):
 
     task: TaskKind = "classification"
     # Private data
-    source: str = Field(default="bundled", description="bundled, subjectivity, hub, or a path")
+    source: str = Field(
+        default="bundled", description="bundled, subjectivity, samsum, hub, or a path"
+    )
     repo: str | None = Field(default=None, description="Hub data set, owner/name")
     revision: str | None = None
     split: str | None = None
@@ -94,6 +101,11 @@ class AuditConfig(BaseModel):
     filter_match: Literal["exact", "fuzzy", "regex"] | None = None
     filter_similarity: float = Field(default=0.8, gt=0, le=1)
     filter_pattern: str | None = None
+    embedding: str = Field(default=EMBEDDING, description="embedding model of esa")
+    candidates: int = Field(default=10, ge=1, description="zero-shot texts that esa chooses from")
+    reference_pairs: int = Field(default=8, ge=1, description="calls for esa's direction, by two")
+    keyword_mechanism: Literal["joint", "ptr"] = "joint"
+    n_keywords: int = Field(default=10, ge=1, description="words that ksa releases, at most")
     epsilon: tuple[float, ...] = DEFAULT_EPSILON
     delta: float = Field(default=1e-5, ge=0, lt=1)
     neighbouring: Literal["replace_one", "add_remove"] = Field(
@@ -197,18 +209,26 @@ def _check_source(c: AuditConfig) -> None:
         missing = [name for name in ("repo", *columns) if getattr(c, name) is None]
         if missing:
             raise ValueError(f"source 'hub' needs {missing}")
-    elif c.source in {"bundled", "subjectivity"}:
+    elif c.source == "bundled" or c.source in PRESETS:
         if wrong := [name for name in given if c.source == "bundled" or name != "revision"]:
             raise ValueError(f"source {c.source!r} takes no {wrong}; use source 'hub' or a path")
     elif not c.source.endswith(DATA_SUFFIXES):
         raise ValueError(
-            f"source {c.source!r} is none of 'bundled', 'subjectivity', 'hub', "
+            f"source {c.source!r} is none of {['bundled', *PRESETS, 'hub']}, "
             f"or a path that ends in {' or '.join(DATA_SUFFIXES)}"
         )
     elif wrong := [name for name in given if name in hub_only]:
         raise ValueError(f"{wrong} belong to source 'hub', not to the file {c.source!r}")
-    if c.source == "subjectivity" and c.task != "classification":
-        raise ValueError("source 'subjectivity' holds labels; use task 'classification'")
+    if PRESETS.get(c.source, c.task) != c.task:
+        raise ValueError(
+            f"source {c.source!r} is for {PRESETS[c.source]}, got task {c.task!r}; change either"
+        )
+
+
+_FIELDS_OF = {
+    "esa": ("embedding", "candidates", "reference_pairs"),
+    "ksa": ("keyword_mechanism", "n_keywords"),
+}
 
 
 def _check_defense(c: AuditConfig) -> None:
@@ -238,6 +258,11 @@ def _check_defense(c: AuditConfig) -> None:
             re.compile(c.filter_pattern)
         except re.error as error:
             raise ValueError(f"filter_pattern {c.filter_pattern!r}: {error}") from error
+    for defense, names in _FIELDS_OF.items():
+        fields = AuditConfig.model_fields
+        wrong = [name for name in names if getattr(c, name) != fields[name].default]
+        if wrong and c.defense != defense:
+            raise ValueError(f"{wrong} belong to {defense!r}, not to {c.defense!r}")
     if c.task == "generation" and c.canary_label is not None:
         raise ValueError("canary_label is for classification; in generation y_c is the canary")
     if c.membership == "logprob" and c.defense not in UNTOUCHED_DEFENSES:

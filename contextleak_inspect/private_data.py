@@ -11,7 +11,11 @@ from typing import NamedTuple, TypeVar
 from contextleak_inspect.config import AuditConfig
 
 DATA = Path(__file__).parent / "data"
-BUNDLED = {"classification": DATA / "subjectivity.jsonl"}
+# Per task: our file, and its columns of texts and of labels or target texts.
+BUNDLED = {
+    "classification": (DATA / "subjectivity.jsonl", "text", "label"),
+    "generation": (DATA / "dialogues.jsonl", "dialogue", "summary"),
+}
 T = TypeVar("T")
 
 
@@ -40,17 +44,21 @@ class PrivateData(NamedTuple):
 
 
 class HubPreset(NamedTuple):
-    """A Hub data set whose columns are known; `label_names` turns stored numbers into labels."""
+    """A Hub data set whose columns are known; `label_names` turns stored numbers into labels.
+
+    Read from public descriptions; none was fetched when this was written.
+    """
 
     repo: str
     revision: str
     splits: Mapping[str, str]
     text_column: str
     label_column: str
-    label_names: Mapping[str, str]
+    label_names: Mapping[str, str] | None = None
+    drop_empty: bool = False
 
 
-# Pang & Lee 2004, CC BY 4.0. Read from public descriptions; not fetched when this was written.
+# Pang & Lee 2004, CC BY 4.0.
 SUBJECTIVITY = HubPreset(
     repo="SetFit/subj",
     revision="main",
@@ -59,6 +67,16 @@ SUBJECTIVITY = HubPreset(
     label_column="label",
     label_names={"0": "objective", "1": "subjective"},
 )
+# Gliwa et al. 2019, CC BY-NC-ND 4.0. One of its dialogues is reported to be empty.
+SAMSUM = HubPreset(
+    repo="knkarthick/samsum",
+    revision="main",
+    splits={"train": "train", "validation": "validation", "test": "test"},
+    text_column="dialogue",
+    label_column="summary",
+    drop_empty=True,
+)
+HUB_PRESETS = {"subjectivity": SUBJECTIVITY, "samsum": SAMSUM}
 
 
 def read_private_data(config: AuditConfig, part: str = "train") -> PrivateData:
@@ -74,14 +92,12 @@ def read_private_data(config: AuditConfig, part: str = "train") -> PrivateData:
             few exemplars, or in classification fewer than two labels.
     """
     if config.source == "bundled":
-        if config.task not in BUNDLED:
-            raise ValueError(f"no data set for {config.task!r} is bundled; give source as a path")
-        path = BUNDLED[config.task]
-        records = (r for r in read_records(path, ("split", "text", "label")) if r["split"] == part)
-        pool = tuple(Exemplar(r["text"], r["label"]) for r in records)
+        path, *columns = BUNDLED[config.task]
+        records = (r for r in read_records(path, ("split", *columns)) if r["split"] == part)
+        pool = tuple(Exemplar(r[columns[0]], r[columns[1]]) for r in records)
         name = f"bundled {path.name}"
-    elif config.source == "subjectivity":
-        preset = SUBJECTIVITY
+    elif config.source in HUB_PRESETS:
+        preset = HUB_PRESETS[config.source]
         if part not in preset.splits:
             raise ValueError(f"{preset.repo} has no part {part!r}; it has {sorted(preset.splits)}")
         revision = config.revision or preset.revision
@@ -91,19 +107,21 @@ def read_private_data(config: AuditConfig, part: str = "train") -> PrivateData:
             preset.splits[part],
             (preset.text_column, preset.label_column),
             preset.label_names,
+            preset.drop_empty,
         )
         name = f"{preset.repo}@{revision}"
     else:
-        columns = (config.text_column or "text", config.label_column or "label")
+        text_column, label_column = config.text_column or "text", config.label_column or "label"
         if config.source == "hub":
             repo, revision = config.repo or "", config.revision or "main"
             split = (config.split or part) if part == "train" else part
-            pool = read_hub(repo, revision, split, columns)
+            pool = read_hub(repo, revision, split, (text_column, label_column))
             name = f"{repo}@{revision}"
         else:
             path = Path(config.source)
             pool = tuple(
-                Exemplar(r[columns[0]], r[columns[1]]) for r in read_records(path, columns)
+                Exemplar(r[text_column], r[label_column])
+                for r in read_records(path, (text_column, label_column))
             )
             name = path.name
     return _usable(PrivateData(name, pool), config)
@@ -181,13 +199,14 @@ def read_hub(
     split: str,
     columns: tuple[str, str],
     label_names: Mapping[str, str] | None = None,
+    drop_empty: bool = False,
 ) -> tuple[Exemplar, ...]:
     """Exemplars of a Hub data set, with texts repeated in it kept once.
 
     Labels stored as numbers get the names of the data set's own features, or `label_names`.
 
     Raises:
-        ValueError: A column is missing or a value in it empty.
+        ValueError: A column is missing, or a value in it empty and not to be dropped.
     """
     import datasets  # heavy, and needed only here
 
@@ -199,6 +218,8 @@ def read_hub(
     found: dict[str, Exemplar] = {}
     for row, record in enumerate(table):
         text, answer = (str(record[c]).strip() if record[c] is not None else "" for c in columns)
+        if drop_empty and not (text and answer):
+            continue
         if not text or not answer:
             raise ValueError(f"{repo}@{revision}, {split} row {row}: empty {columns}")
         if label_names is not None:

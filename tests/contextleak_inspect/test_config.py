@@ -105,7 +105,13 @@ def test_randomised_response_is_pure():
         ({"source": "bundled", "repo": "a/b"}, r"takes no \['repo'\]"),
         ({"source": "data.xlsx"}, "ends in .csv or .jsonl"),
         ({"source": "data.csv", "split": "train"}, "belong to source 'hub'"),
-        ({"source": "subjectivity", "task": "generation", "defense": "esa"}, "holds labels"),
+        (
+            {"source": "subjectivity", "task": "generation", "defense": "esa"},
+            "is for classification",
+        ),
+        ({"source": "samsum"}, "is for generation, got task 'classification'"),
+        ({"n_keywords": 3}, r"\['n_keywords'\] belong to 'ksa', not to 'rnm'"),
+        ({"task": "generation", "defense": "ksa", "candidates": 3}, "belong to 'esa'"),
     ],
 )
 def test_wrong_values_are_refused_with_what_would_do(fields, says):

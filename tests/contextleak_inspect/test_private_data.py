@@ -1,4 +1,5 @@
 import json
+import re
 from collections import Counter
 
 import datasets
@@ -19,8 +20,28 @@ def test_bundled_set_is_large_enough_balanced_and_without_repetition():
     assert len(set(everything)) == len(everything)
 
 
+def test_bundled_dialogues_are_short_varied_and_summarised_in_a_sentence_or_two():
+    config = audit_config({"task": "generation", "defense": "esa"})
+    speakers = []
+    texts = []
+    for part, least in (("train", 60), ("validation", 40), ("test", 60)):
+        pool = read_private_data(config, part).pool
+        assert len(pool) >= least
+        for dialogue, summary in pool:
+            turns = [line.split(": ", 1) for line in dialogue.split("\n")]
+            assert all(len(turn) == 2 for turn in turns)
+            assert 2 <= len(turns) <= 6
+            assert 1 <= len(re.findall(r"[.?!](?= |$)", summary)) <= 2
+            assert 5 <= len(summary.split()) <= 30
+            speakers += {name for name, _ in turns}
+            texts.append(dialogue)
+    assert len(set(texts)) == len(texts)
+    assert Counter(speakers).most_common(1)[0][1] <= 3  # no name runs through the set
+
+
 @pytest.mark.parametrize(
-    "name", ["subjectivity.jsonl", "canary_words.yaml", "queries.yaml", "defenses.yaml"]
+    "name",
+    ["subjectivity.jsonl", "dialogues.jsonl", "canary_words.yaml", "queries.yaml", "defenses.yaml"],
 )
 def test_bundled_files_say_that_they_are_not_for_training(name):
     assert "do-not-train canary 3b0f9a54" in (DATA / name).read_text(encoding="utf-8")
@@ -105,6 +126,44 @@ def test_subjectivity_preset_names_its_labels(hub):
     assert hub == [(SUBJECTIVITY.repo, "main", "train")]
     with pytest.raises(ValueError, match=r"no part 'validation'; it has \['test', 'train'\]"):
         read_private_data(audit_config({"source": "subjectivity"}), "validation")
+
+
+def test_samsum_preset_reads_dialogues_and_summaries(monkeypatch):
+    asked = []
+
+    def load_dataset(repo, *, revision, split):
+        asked.append((repo, revision, split))
+        rows = range(25)
+        return datasets.Dataset.from_dict({
+            "id": [str(i) for i in rows],
+            "dialogue": [f"A: {i}?\r\nB: Yes." if i != 7 else None for i in rows],
+            "summary": [f"It is {i}." for i in rows],
+        })
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    config = audit_config({"source": "samsum", "task": "generation", "defense": "esa"})
+    pool = read_private_data(config, "validation").pool
+    assert pool[3] == ("A: 3?\r\nB: Yes.", "It is 3.")
+    assert len(pool) == 24  # the empty dialogue is left out
+    assert asked == [("knkarthick/samsum", "main", "validation")]
+
+
+# PFL-DocVQA: the text read from an invoice with a question, and the short answer.
+def test_document_questions_come_as_a_users_file(tmp_path):
+    path = tmp_path / "invoices.jsonl"
+    rows = [
+        {"document": f"Provider {i} total {i}.50\nQ: What is the total?", "answer": f"{i}.50"}
+        for i in range(20)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    config = audit_config({
+        "task": "generation",
+        "defense": "esa",
+        "source": str(path),
+        "text_column": "document",
+        "label_column": "answer",
+    })
+    assert read_private_data(config).pool[4].answer == "4.50"
 
 
 def test_any_hub_set_by_repo_revision_split_and_columns(hub):
