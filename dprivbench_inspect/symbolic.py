@@ -43,7 +43,7 @@ from dprivbench_inspect.symbolic_question import Claim, read_claim
 from dprivbench_inspect.symbolic_sensitivity import Point, Sensitivity, sensitivity
 from dprivbench_inspect.symbolic_tokens import ReadingError
 from dprivbench_inspect.symbolic_tree import Names, Node
-from dprivbench_inspect.symbolic_values import Work, evaluate, uses_data
+from dprivbench_inspect.symbolic_values import Work, evaluate
 
 _ENOUGH = 1 - 1e-8  # printed noise over needed noise; Δ is right to about 1e-9
 _LARGE = (50, 51, 1000, 1001, 10**6, 10**6 + 1)
@@ -107,7 +107,7 @@ def _derive(claim: Claim) -> Derivation:
         claim.indices,
         claim.smallest,
     )
-    if uses_data(claim.function) and max(point.delta for point in found.points) <= 0:
+    if max(point.delta for point in found.points) <= 0:
         raise ReadingError("a function for which it finds no neighbours that differ")
     formula = _formula(claim, found)
     lines = [
@@ -155,8 +155,6 @@ def _sensitivity(
 
 def _formula(claim: Claim, found: Sensitivity) -> _Formula | None:
     """Δ as a formula in n and the constants the noise may depend on; the worst of the others."""
-    if not uses_data(claim.function):
-        return _Formula("0", "0")
     declared = [tuple(choice.items()) for choice in claim.choices[: claim.declared]]
     worst: dict[tuple[int, tuple[tuple[str, float], ...]], float] = {}
     for point in found.points:

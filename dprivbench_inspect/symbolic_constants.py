@@ -1,22 +1,23 @@
 """What a text says about n, the number of candidates, constants and the privacy parameter."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dprivbench_inspect.symbolic_function import Function, plain_names
 from dprivbench_inspect.symbolic_latex import read_formula
 from dprivbench_inspect.symbolic_text import Text
 from dprivbench_inspect.symbolic_tokens import ReadingError, Token, latex_of, split
-from dprivbench_inspect.symbolic_tree import RELATIONS, Names, Node, symbols
-from dprivbench_inspect.symbolic_values import Work, evaluate
+from dprivbench_inspect.symbolic_tree import RELATIONS, Names, Node, numbers, symbols
+from dprivbench_inspect.symbolic_values import Array, Work, evaluate
 
 Values = Mapping[str, float]
 _INSIDE = (0.5, 0.25, 0.75, 0.1, 0.9)  # values of a constant that no text bounds
-_OUTSIDE = (0.0, 1.0, 1.01, 1.5, 2.0, 3.7, 10.0, -0.5, -2.0)
+_OUTSIDE = (0.0, 1.0, 1.01, 1.5, 2.0, 3.7, 10.0, -0.5, -2.0, 1e3, 1e6, -1e3)
 _PRIVACY = (1.0, 0.05, 0.4, 2.0, 8.0)  # ε, μ or ρ
 _MAX_CHOICES = 12
+_NEAR = 1e-6  # beside the ends of an interval, which may be open
 
 
 def read_relations(
@@ -63,7 +64,7 @@ def read_sizes(relations: Sequence[Node], names: Names) -> tuple[int, bool]:
 
 
 def choices_of_constants(
-    names: frozenset[str], relations: Sequence[Node]
+    names: frozenset[str], relations: Sequence[Node], tree: Node
 ) -> tuple[tuple[Values, ...], int, list[str]]:
     """Values to try for the public constants, how many of them fit, and what is taken for granted.
 
@@ -78,21 +79,43 @@ def choices_of_constants(
         if names & symbols(relation) and symbols(relation) <= names
     ]
     unsaid = [name for name in order if not any(name in symbols(relation) for relation in about)]
-    inside: list[Values] = []
-    outside: list[Values] = []
-    for values in product(_INSIDE + _OUTSIDE, repeat=len(order)):
-        choice = dict(zip(order, values, strict=True))
-        if all(_holds(relation, choice) for relation in about):
-            usual = all(choice[name] in _INSIDE for name in unsaid)
-            (inside if usual else outside).append(choice)
+    ends = {value + step for r in about for value in numbers(r) for step in (-_NEAR, 0.0, _NEAR)}
+    pool = dict.fromkeys((*_INSIDE, *_OUTSIDE, *sorted(ends)))
+    grid = [axis.ravel() for axis in np.meshgrid(*[list(pool)] * len(order), indexing="ij")]
+    columns: dict[str, Array] = dict(zip(order, grid, strict=True))
+    fits = np.ones(len(pool) ** len(order), dtype=bool)
+    for relation in about:
+        fits &= evaluate(relation, columns, np.zeros((1, len(fits))), Work()) != 0
+    usual = np.ones_like(fits)
+    for name in unsaid:
+        usual &= np.isin(columns[name], _INSIDE)
+    inside, outside = (_some(columns, fits & part) for part in (usual, ~usual))
     if not inside:
         raise ReadingError(f"no values that fit the conditions on {', '.join(order)}")
-    inside = inside[:: -(-len(inside) // _MAX_CHOICES)]
-    outside = outside[:: max(1, -(-len(outside) // _MAX_CHOICES))]
-    words = (
-        [f"{', '.join(unsaid)}: any public constant, as nothing is said of it"] if unsaid else []
-    )
-    return (*inside, *outside), len(inside), words
+    # A threshold may be anything: at worst f does not move. Other constants have to be bounded.
+    if vague := set(unsaid) & _outside_of_conditions(tree):
+        raise ReadingError(f"which values {min(vague)} may have")
+    granted = [f"{name} is any public constant" for name in unsaid]
+    return (*inside, *outside), len(inside), granted
+
+
+def _some(columns: Mapping[str, Array], chosen: NDArray[np.bool_]) -> list[Values]:
+    """At most about `_MAX_CHOICES` of the chosen rows, with the extremes of every constant."""
+    rows = np.flatnonzero(chosen)
+    kept = set(rows[:: max(1, -(-len(rows) // _MAX_CHOICES))].tolist())
+    for column in columns.values():
+        if len(rows):
+            kept |= {int(rows[column[rows].argmin()]), int(rows[column[rows].argmax()])}
+    return [{name: float(col[row]) for name, col in columns.items()} for row in sorted(kept)]
+
+
+def _outside_of_conditions(node: Node) -> frozenset[str]:
+    """Symbols that do more than stand in a condition on an entry."""
+    if node.op in RELATIONS.values():
+        return frozenset()
+    if node.op == "sym":
+        return frozenset({node.name})
+    return frozenset[str]().union(*map(_outside_of_conditions, node.args))
 
 
 def choices_of_privacy(names: frozenset[str], relations: Sequence[Node]) -> tuple[Values, ...]:

@@ -8,7 +8,14 @@ be read in two ways (`a/2b`), it refuses with a `ReadingError`: a tree is never 
 import re
 from collections.abc import Sequence
 
-from dprivbench_inspect.symbolic_tokens import Cursor, ReadingError, Token, split, tokenize
+from dprivbench_inspect.symbolic_tokens import (
+    Cursor,
+    ReadingError,
+    Token,
+    latex_of,
+    split,
+    tokenize,
+)
 from dprivbench_inspect.symbolic_tree import (
     LOOPS,
     ONE,
@@ -209,6 +216,9 @@ class _Reader(Cursor):
             index = self.argument()
             if name == self.names.entry:
                 return self._entry(index)
+            letters = {token.text for token in index if token.kind == "name"}
+            if letters & (self.bound | {self.names.size}):
+                raise ReadingError(f"the sequence {name}_{latex_of(index)}")
             name += "_" + "".join(token.text for token in index)
         applied = name in self.names.functions or (self.in_index and name != self.names.size)
         if applied and self.takes("("):
@@ -373,12 +383,16 @@ class _Reader(Cursor):
             name, rest = part[0].text, [token.text for token in part[1:]]
             if part[0].kind == "name" and not rest:
                 ranges[name] = (ONE, self.read(upper) if upper else size)
-            elif part[0].kind == "name" and rest[0] == "=" and upper:
+            elif part[0].kind == "name" and rest[0] == "=":
+                if not upper:
+                    raise ReadingError("a sum, product or maximum without its upper end")
                 ranges[name] = (self.read(part[2:]), self.read(upper))
             elif part[0].kind == "name" and rest[0] == r"\in":
                 ranges[name] = (ONE, self._highest(part[2:]))
             else:
                 conditions.append(part)
+        if upper and not ranges:
+            raise ReadingError("a sum, product or maximum without its lower end")
         if not ranges:  # as in i < j: all letters are indices that are nothing else
             known = self.bound | {self.names.size, self.names.entry}
             letters = [t.text for part in conditions for t in part if t.kind == "name"]

@@ -8,7 +8,7 @@ from dprivbench_inspect.symbolic_function import plain_names
 from dprivbench_inspect.symbolic_latex import read_formula
 from dprivbench_inspect.symbolic_text import Text
 from dprivbench_inspect.symbolic_tokens import ReadingError, Token, latex_of, show, split
-from dprivbench_inspect.symbolic_tree import Names, Node, number
+from dprivbench_inspect.symbolic_tree import Names, Node, number, symbol, symbols
 
 Family = Literal["Laplace", "Gaussian", "Gumbel", "exponential"]
 Quantity = Literal["scale", "variance", "standard deviation", "rate"]
@@ -132,33 +132,43 @@ def _from_words(text: Text, family: Family, words: str, names: Names) -> list[No
 
 
 def _sized(family: Family, quantity: Quantity, tokens: Sequence[Token], names: Names) -> Noise:
-    *symbols, size = split(tokens, "=")
-    if len(symbols) > 1:
+    *letters, size = split(tokens, "=")
+    if len(letters) > 1:
         raise ReadingError("the size of the noise")
     tree = read_formula(size, plain_names(names))
     return Noise(family, quantity, tree, latex_of(size))
 
 
 def put_in(noise: Noise, text: Text, names: Names) -> Noise:
-    """The noise with the text's `b = …` or `σ^2 = …` put in for its size."""
+    """The noise with the text's `b = …`, `σ = …` or `σ^2 = …` put into its size."""
     for k, tokens in enumerate(text.formulas):
         head, *body = split(tokens, "=")
-        if len(body) != 1 or k in text.used or not head:
+        if len(body) != 1 or k in text.used or not _names_part(show(head), noise.size):
             continue
-        try:
-            named = read_formula(head, plain_names(names))
-        except ReadingError:
-            continue
-        squared = named.op == "pow" and named.args[1] == number(2)
-        wanted = Node("pow", (noise.size, number(2)))
-        if named == noise.size or (squared and named == wanted):
-            text.used.add(k)
-            size = read_formula(body[0], plain_names(names))
-            root = Node("pow", (size, number(0.5)))
-            return noise._replace(
-                size=size if named == noise.size else root, latex=latex_of(body[0])
-            )
+        text.used.add(k)
+        named, meant = (read_formula(part, plain_names(names)) for part in (head, body[0]))
+        whole = named == noise.size
+        size = _replaced(noise.size, named, meant)
+        latex = latex_of(body[0]) if whole else noise.latex
+        noise = noise._replace(size=size, latex=latex)
     return noise
+
+
+def _names_part(head: str, size: Node) -> bool:
+    """Whether a letter or its square, as `show` has it, stands in the size."""
+    letter = head.removesuffix(" ^ 2").replace(" ", "")
+    if letter not in symbols(size):
+        return False
+    return (
+        letter == head.replace(" ", "")
+        or _replaced(size, Node("pow", (symbol(letter), number(2))), number(0)) != size
+    )
+
+
+def _replaced(node: Node, old: Node, new: Node) -> Node:
+    if node == old:
+        return new
+    return node._replace(args=tuple(_replaced(arg, old, new) for arg in node.args))
 
 
 def _must_be_zero(tokens: Sequence[Token]) -> None:

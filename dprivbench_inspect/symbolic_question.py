@@ -76,7 +76,7 @@ def read_claim(question: str) -> Claim:
     _check_letters(noise, names, free, secret, asks)
     relations = read_relations(text, function, names, free | secret | {names.size, "d"})
     constants = free - function.indices
-    choices, declared, unsaid = choices_of_constants(constants, relations)
+    choices, declared, unsaid = choices_of_constants(constants, relations, function.tree)
     smallest, few = read_sizes(relations, names)
     privacy = choices_of_privacy(secret, relations)
     depends = constants & symbols(noise.size)
@@ -127,7 +127,9 @@ def _check_neighbours(text: Text) -> None:
         rf"(?: the)?(?: values? of)?(?: at most| exactly| only)? {one}"
     )
     about = [s for s in text.sentences() if re.search("neighbo|adjacent", s)]
-    if len(about) != 1 or not re.search(rf"{differ}|replac(?:ing|ement of) {one}", about[0]):
+    if len(about) != 1 or not re.search(
+        rf"{differ}|replac(?:ing|ement of) {one}|\breplace-one\b", about[0]
+    ):
         raise ReadingError("which data sets are neighbours: differing in one entry is looked for")
 
 

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import Node, symbols
+from dprivbench_inspect.symbolic_tree import Node, numbers, symbols
 from dprivbench_inspect.symbolic_values import (
     CONSTANTS,
     Array,
@@ -116,13 +116,8 @@ def largest(points: Sequence[Point], n: int) -> float:
 
 def _sizes(function: Node, smallest: int, usual: Sequence[int]) -> list[int]:
     """The n to try; beyond the numbers in f, which may be thresholds for a count."""
-    extra = {int(value) + 3 for value in _numbers(function) if 2 < value <= 60}
+    extra = {int(value) + 3 for value in numbers(function) if 2 < value <= 60}
     return sorted({smallest} | {n for n in {*usual, *extra} if n >= smallest})
-
-
-def _numbers(node: Node) -> set[float]:
-    own = {node.value} if node.op == "num" else set()
-    return own.union(*map(_numbers, node.args))
 
 
 def _widest_move(

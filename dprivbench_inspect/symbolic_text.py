@@ -15,28 +15,30 @@ WORDS = frozenset(
     re.findall(
         r"\w+",
         """
-    a above adjacent all also an and any are argmax as at be being below between both but by call
-    called candidate candidates change claim claimed column columns component components
-    concentrated condition consider constant constants coordinate coordinates cyclic cyclically
-    d data database databases dataset datasets define defined defines denote denoted denotes
-    depend depends determine deviation differ differential differentially differing differs
-    distributed distribution divided division does dp draw drawn draws each element elements
-    elsewhere entries entry equal equals even every exactly exponential expression find first fixed
-    following follows for form formula from function gaussian gdp give given gives greatest
-    guarantee gumbel has have having here highest hold holds if iid in independent independently
-    index indexed indices individual individuals interquartile interval inverse is it item items
-    its largest laplace least leaves let lie lies location log logarithm logarithms matrix max
-    maximal maximum may mean means meant mechanism median min minimal minimum modulo most name
-    namely natural neighboring neighbor neighbors neighbour neighbouring neighbours noise noisy
-    normal not nothing number numbers odd of on one only or order other our over parameter
-    parameters people permutation person place positive preference preferences privacy private
-    public publish published publishes pure quartile quartiles query random range rank rate real
-    record records release released releases remainder replaced replacement replacing report
-    reports respectively result return returned returns row rows same sample satisfied satisfies
-    satisfy scale score scores set sets single size smaller smallest so some standard stand stands
-    statistic strictly such suppose symbol symbols take taken takes than that the their them then
-    there these they this th those to true two under use user users uses value values variable
-    variables variance vector we what when where which whose with without write written zcdp zero
+    a above adjacent all also an and any are argmax as at be being below between both but by
+    call called candidate candidates change claim claimed column columns component components
+    concentrated condition consider constant constants coordinate coordinates cyclic
+    cyclically d data database databases dataset datasets define defined defines denote
+    denoted denotes depend depends determine deviation differ differential differentially
+    differing differs distributed distribution divided division does dp draw drawn draws each
+    element elements elsewhere entries entry equal equals even every exactly exponential
+    expression find first fixed following follows for form formula from function gaussian gdp
+    give given gives greatest guarantee gumbel has have having here highest hold holds if iid
+    in independent independently index indexed indices individual individuals interquartile
+    interval inverse is it item items its laplace largest least leaves let lie lies location
+    log logarithm logarithms matrix max maximal maximum may mean means meant mechanism median
+    min minimal minimum modulo most name namely natural neighbor neighboring neighbors
+    neighbour neighbouring neighbours noise noisy normal not nothing number numbers odd of on
+    one only or order other our output outputs over parameter parameters people permutation
+    person place positive preference preferences privacy private public publish published
+    publishes pure quartile quartiles query random range rank rate real record records
+    relation release released releases remainder replace replaced replacement replacing report
+    reports respectively result return returned returns row rows same sample satisfied
+    satisfies satisfy scale score scores set sets single size smaller smallest so some stand
+    standard stands statistic strictly such suppose symbol symbols take taken takes th than
+    that the their them then there these they this those to true two under use user users uses
+    value values variable variables variance vector we what when where which whose with
+    without write written zcdp zero
     """,
     )
 )

@@ -91,6 +91,8 @@ def _tokens_of(match: re.Match[str]) -> Iterator[Token]:
         yield _word(match["words"].strip(), styled=True)
     elif match["side"]:
         fence = _ALIASES.get(match["fence"], match["fence"])
+        if fence not in {*CLOSING, *CLOSING.values(), "|", r"\|", "."}:
+            raise ReadingError(f"{match['side']}{fence}")
         if fence != ".":
             yield Token("mark", match["side"] + fence if fence in {"|", r"\|"} else fence)
     elif match["number"]:

@@ -56,6 +56,12 @@ def symbols(node: Node) -> frozenset[str]:
     return inner - {node.name} if node.op in LOOPS.values() else inner
 
 
+def numbers(node: Node) -> set[float]:
+    """All numbers in a tree."""
+    own = {node.value} if node.op == "num" else set()
+    return own.union(*map(numbers, node.args))
+
+
 def over_all(op: str, body: Node, index: str, size: str) -> Node:
     """Sum, product, maximum or minimum over 1, …, n."""
     return Node(op, (body, ONE, symbol(size), ONE), index)

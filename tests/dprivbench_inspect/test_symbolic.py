@@ -151,11 +151,15 @@ def test_the_claim_may_be_an_expression():
 
 def test_public_constants_hold_for_every_value():
     function, aside = r"c \sum_{i=1}^n x_i", r"Here $c \in [0,5]$ is a public constant."
-    assert solve(laplace(function, r"\frac{c}{\varepsilon}", aside=aside)).verdict != "no"
-    assert solve(laplace(function, r"\frac{1}{\varepsilon}", aside=aside)).verdict == "no"
+    for noise, verdict in (("c", "yes"), ("0.9c", "no"), ("5", "yes"), ("4.9", "no"), ("1", "no")):
+        text = laplace(function, rf"\frac{{{noise}}}{{\varepsilon}}", aside=aside)
+        if noise.endswith("c"):  # at c = 0 that is no noise
+            text = text.replace("[0,5]", "(0,5]")
+        assert solve(text).verdict == verdict, (noise, solve(text).reason)
     named = r"Here $c > 1$ is a public constant."
     found = solve(laplace(function, r"\frac{c}{\varepsilon}", aside=named))
     assert (found.verdict, found.sensitivity) == ("yes", "c")
+    assert solve(laplace(function, r"\frac{900}{\varepsilon}", aside=named)).verdict == "no"
 
 
 # Other symbols and words
@@ -201,6 +205,32 @@ def test_other_parameter_letters_and_distribution_names():
             assert found.verdict == verdict, found.reason
 
 
+WORDINGS = [
+    r"Let $X = (x_1, \ldots, x_n) \in [0,1]^n$ be a dataset. Let $f(X) = \sum_{i=1}^n x_i^4$ and "
+    r"consider the mechanism $M(X) = f(X) + \mathrm{Lap}(1/EPS)$. Under replace-one neighbouring, "
+    r"is $M$ $EPS$-differentially private?",
+    r"Let $x = (x_1, \dots, x_n) \in [0,1]^n$. We release $f(x) + Z$ with "
+    r"$f(x) = \sum_{i=1}^n x_i^2$ and $Z \sim \mathrm{Laplace}(0, 1/EPS)$. Neighbouring data sets "
+    r"differ in one entry. Is the release $EPS$-DP?",
+    r"Let $x = (x_1, \dots, x_n) \in [0,1]^n$ and $f(x) = \sum_{i=1}^n x_i^2$. The mechanism "
+    r"outputs $f(x) + Z$, where $Z$ is Laplace noise with scale $b = 1/EPS$. Two datasets are "
+    r"adjacent if they differ in a single entry. Does the mechanism satisfy $EPS$-DP?",
+    r"Let $D \in [0,1]^{n \times d}$ and $s(x) = \max_i x_i$ for $x=(x_1,\ldots,x_n)$. Draw "
+    r"$W_1, \dots, W_d$ independently from $\mathrm{Gumbel}(2/EPS)$ and report "
+    r"$\arg\max_j (s(D_j) + W_j)$. Neighbouring databases differ in one row. Is this $EPS$-DP?",
+]
+
+
+@pytest.mark.parametrize("text", WORDINGS, ids=range(len(WORDINGS)))
+def test_other_wordings_are_read(text):
+    for letter in (r"\varepsilon", "ε", "eps"):
+        filled = text.replace("EPS", letter)
+        assert solve(filled).verdict == "yes", solve(filled).reason
+        for noise in ("1/", "2/"):
+            filled = filled.replace(f"{noise}{letter}", f"0.9 \\cdot {noise}{letter}")
+        assert solve(filled).verdict == "no", solve(filled).reason
+
+
 # Never guess
 
 UNREADABLE = {
@@ -230,6 +260,8 @@ UNREADABLE = {
     "noise published as well": ("+ Z$,", "+ Z$ and $Z$,"),
     "the function published": ("Data sets", "It returns $f(x)$. Data sets"),
     "two draws": ("+ Z$,", "+ Z$ for two independent draws,"),
+    "a constant of which nothing is said": (r"\sum_{i=1}^n x_i", r"\sum_{i=1}^n c x_i"),
+    "no data": (r"\sum_{i=1}^n x_i", "5"),
     "a reference to a formula": ("Data sets", "<0> Data sets"),
     "a condition nobody knows": ("Data sets", r"Here $\kappa > 1$. Data sets"),
 }

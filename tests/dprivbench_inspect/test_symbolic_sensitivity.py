@@ -136,6 +136,10 @@ SAME = [
     (r"|x_1 - x_2| |x_2 - x_3|", 0.35),
     (r"x_1!", None),
     (r"\sum x_i", None),
+    (r"\sum_{i=1} {n} x_i", None),
+    (r"\sum_{i i = 1}^n x_i", None),
+    (r"\sum_{i=1}^n a_i x_i", None),
+    (r"\left_1 x_1", None),
 ]
 
 
