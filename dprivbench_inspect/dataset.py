@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from inspect_ai.dataset import MemoryDataset, Sample
 
+from dprivbench_inspect.label_audit import audit_of
 from dprivbench_inspect.questions import Question, questions_hash, read_questions
 from dprivbench_inspect.release import (
     HUB_DATASET,
@@ -19,8 +20,10 @@ from dprivbench_inspect.release import (
 )
 
 if TYPE_CHECKING:  # sympy is slow to import
+    from dprivbench_inspect.calibration import NoiseQuestion
     from dprivbench_inspect.generate import Variant
 
+_Record = TypeVar("_Record")
 _logger = logging.getLogger(__name__)
 
 
@@ -86,14 +89,14 @@ def load_questions(
 
 
 def keep(
-    questions: Sequence[Question], name: str, field: str, wanted: Collection[Any] | None
-) -> list[Question]:
+    questions: Sequence[_Record], name: str, field: str, wanted: Collection[Any] | None
+) -> list[_Record]:
     """Questions whose `field` is wanted, in their order; None wants all.
 
     Args:
-        questions: From `load_questions`.
+        questions: Records with this field.
         name: What the argument is called for the user.
-        field: Field of `Question`.
+        field: Field of the questions.
         wanted: Values to keep.
 
     Raises:
@@ -114,15 +117,43 @@ def question_dataset(questions: Sequence[Question], name: str) -> MemoryDataset:
 
 
 def question_to_sample(question: Question) -> Sample:
-    """One sample; everything but text and label goes to its metadata, which no prompt shows."""
+    """One sample; its metadata hold what metrics and readers need, and no prompt shows them."""
     return Sample(
         id=question.id,
         input=question.question,
         target=question.label,
         metadata=question.model_dump(
-            exclude={"id", "question", "label"}, exclude_none=True, mode="json"
-        ),
+            exclude={"id", "category", "question", "label", "evidence"},
+            exclude_none=True,
+            mode="json",
+        )
+        | _audit(question),
     )
+
+
+def noise_dataset(questions: Sequence["NoiseQuestion"], name: str) -> MemoryDataset:
+    """Samples that ask for the smallest noise; the target is its LaTeX."""
+    return MemoryDataset(
+        [
+            Sample(
+                id=question.id,
+                input=question.question,
+                target=question.answer,
+                metadata={
+                    key: value
+                    for key, value in question._asdict().items()
+                    if key not in {"id", "question", "answer"}
+                },
+            )
+            for question in questions
+        ],
+        name=name,
+    )
+
+
+def _audit(question: Question) -> dict[str, Any]:
+    audit = audit_of(question)
+    return {"audit": audit.status, "audited_label": audit.label} if audit else {}
 
 
 def provenance(loaded: Loaded, asked: Sequence[Question]) -> dict[str, Any]:
