@@ -19,6 +19,7 @@ from dprivbench_inspect.symbolic_tree import Names
 from dprivbench_inspect.symbolic_values import Array, Work, evaluate
 
 _TOLERANCE = 1e-9
+_LEAST_SIZES = 4  # different n
 
 
 class Value(NamedTuple):
@@ -51,6 +52,8 @@ def closed_form(values: Sequence[Value], count: str) -> str | None:
 
 
 def _proposals(values: Sequence[Value], count: str) -> Iterator[str]:
+    if len({value.n for value in values}) < _LEAST_SIZES:
+        return
     delta = np.array([value.delta for value in values])
     n = np.array([float(value.n) for value in values])
     if np.ptp(delta) <= _TOLERANCE * abs(delta[0]):

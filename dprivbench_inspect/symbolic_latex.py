@@ -397,6 +397,6 @@ class _Reader(Cursor):
             known = self.bound | {self.names.size, self.names.entry}
             letters = [t.text for part in conditions for t in part if t.kind == "name"]
             ranges = {letter: (ONE, size) for letter in letters if letter not in known}
-        if not ranges:
-            raise ReadingError("a sum, product or maximum without an index")
+        if not ranges or self.names.size in ranges:
+            raise ReadingError("a sum, product or maximum without an index of its own")
         return ranges, conditions

@@ -117,7 +117,8 @@ def largest(points: Sequence[Point], n: int) -> float:
 def _sizes(function: Node, smallest: int, usual: Sequence[int]) -> list[int]:
     """The n to try; beyond the numbers in f, which may be thresholds for a count."""
     extra = {int(value) + 3 for value in numbers(function) if 2 < value <= 60}
-    return sorted({smallest} | {n for n in {*usual, *extra} if n >= smallest})
+    first = range(smallest, smallest + 6)
+    return sorted({n for n in {*first, *usual, *extra} if n >= smallest})
 
 
 def _widest_move(

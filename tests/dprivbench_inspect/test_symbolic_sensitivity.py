@@ -138,6 +138,7 @@ SAME = [
     (r"\sum x_i", None),
     (r"\sum_{i=1} {n} x_i", None),
     (r"\sum_{i i = 1}^n x_i", None),
+    (r"\sum_{n=1}^n x_n", None),
     (r"\sum_{i=1}^n a_i x_i", None),
     (r"\left_1 x_1", None),
 ]
