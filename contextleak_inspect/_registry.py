@@ -2,6 +2,16 @@
 
 from contextleak_inspect.baselines import contextleak
 from contextleak_inspect.local import gguf
+from contextleak_inspect.scorers import audit, audited_answers, membership
 from contextleak_inspect.solvers import ensemble
+from contextleak_inspect.tasks import contextleak_classification
 
-__all__ = ["contextleak", "ensemble", "gguf"]
+__all__ = [
+    "audit",
+    "audited_answers",
+    "contextleak",
+    "contextleak_classification",
+    "ensemble",
+    "gguf",
+    "membership",
+]

@@ -1,5 +1,6 @@
-"""`contextleak plan`."""
+"""`contextleak plan | report | serve`."""
 
+import threading
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,7 +25,8 @@ def _epsilons(context: click.Context, option: click.Parameter, text: str) -> tup
 def main() -> None:
     """ContextLeak: what a private in-context-learning system leaks, as bounds on ε.
 
-    Audits run with Inspect. The commands here need no model and no network.
+    Audits run with Inspect: `inspect eval contextleak_inspect/contextleak_classification …`. The
+    commands here need no network.
     """
 
 
@@ -140,3 +142,47 @@ def plan(plot: Path | None, delta: float | None, **settings: Any) -> None:
             click.echo(f"\nPower against trials: {plot}")
     except ValueError as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.argument("logs", nargs=-1, required=True)
+def report(logs: tuple[str, ...]) -> None:
+    """Print what audits measured, beside what was claimed and what theory allows.
+
+    LOGS are log files or folders of them.
+    """
+    from contextleak_inspect.report import report as report_text
+
+    try:
+        click.echo(report_text(logs))
+    except (ValueError, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option("--port", type=int, default=0, show_default="a free one")
+@click.option("--context", type=int, default=4096, show_default=True, help="Window in tokens.")
+@click.option("--threads", type=int, default=None, show_default="all cores")
+def serve(model: str, port: int, context: int, threads: int | None) -> None:
+    """Serve the GGUF file MODEL on this machine for other processes, until Ctrl-C.
+
+    Nothing outside this machine can reach it.
+    """
+    from contextleak_inspect.local import serve as start
+
+    try:
+        served = start(model, port=port, context=context, threads=threads)
+    except (ValueError, RuntimeError) as error:
+        raise click.ClickException(str(error)) from error
+    name = Path(model).stem
+    click.echo(
+        f"{name} at {served.address}. In another terminal:\n\n"
+        f"export LOCAL_BASE_URL={served.address}/v1 LOCAL_API_KEY=none\n"
+        "inspect eval tasks/contextleak_classification.py "
+        f"--model openai-api/local/{name} --max-connections 1\n\nCtrl-C stops it."
+    )
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        click.echo("stopped")

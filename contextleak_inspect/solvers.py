@@ -75,6 +75,10 @@ def ensemble(audit: Audit) -> Solver:
                 f"sample {state.sample_id} is not of audit {audit.id}: data, query or settings "
                 "have changed since the log was begun; run anew"
             )
+        # Written before any call: a trial that is lost must still say of which audit it was.
+        answers = Answers(
+            store=state.store, config=settings, temperature_requested=audit.config.temperature
+        )
         trial = audit.trials[state.metadata["trial"]]
         model, asked = get_model(), plan_calls(audit, trial)
         check_windows(model, asked)
@@ -92,13 +96,8 @@ def ensemble(audit: Audit) -> Solver:
         record = _record(audit, trial, asked, outputs, votes).model_copy(
             update={"cached": sum(event.cache == "read" for event in events)}
         )
-        Answers(
-            store=state.store,
-            trial=record,
-            config=settings,
-            temperature_requested=audit.config.temperature,
-            temperature_sent=temperature_sent(audit, events),
-        )
+        answers.trial = record
+        answers.temperature_sent = temperature_sent(audit, events)
         state.output = ModelOutput.from_content(str(model), _summary(record))
         state.completed = True
         return state

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -94,7 +95,8 @@ def prepare_audit(config: AuditConfig) -> Audit:
     return audit
 
 
-def plan_worlds(config: AuditConfig) -> list[tuple[Part, tuple[World, ...]]]:
+@lru_cache(maxsize=16)
+def plan_worlds(config: AuditConfig) -> tuple[tuple[Part, tuple[World, ...]], ...]:
     """Part and worlds of every trial, in planned order: a function of the configuration alone.
 
     Naive: one world a trial, by its coin. Paired: both worlds, half as many draws. Frozen: both,
@@ -106,15 +108,15 @@ def plan_worlds(config: AuditConfig) -> list[tuple[Part, tuple[World, ...]]]:
         "calibration" if number < calibration else "evaluation" for number in range(count)
     ]
     if config.calls != "naive":
-        return [(part, BOTH) for part in parts]
+        return tuple((part, BOTH) for part in parts)
     coins = (
         _balanced_coins(config, parts)
         if config.balanced
         else [coin(config.seed, number) for number in range(count)]
     )
-    return [
+    return tuple(
         (part, ("in",) if is_in else ("out",)) for part, is_in in zip(parts, coins, strict=True)
-    ]
+    )
 
 
 def plan_trials(config: AuditConfig, pool_size: int) -> tuple[Trial, ...]:

@@ -1,0 +1,133 @@
+"""Anytime-valid ε of an audit: bets on hits, with a threshold that earlier trials have chosen.
+
+The first pairs use the threshold that theory gives for perfect answers. After 10, 20, 40, … pairs
+it is chosen again from all pairs so far; so is the side, hits with the canary or misses without
+it. Each pair's threshold depends on earlier pairs only, which is what an e-process allows.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from contextleak_inspect.betting import BETS, log_mean
+from contextleak_inspect.bounds import EpsilonBound, Setting, alpha_at, epsilon_bound
+from contextleak_inspect.calibration import FloatArray
+from contextleak_inspect.inversion import smallest_accepted
+from contextleak_inspect.sequential import pair_ceiling, pair_payoffs
+
+FIRST_BLOCK = 10
+# (pairs so far, thresholds) → chance of a hit with and without the canary, shapes (pairs, t)
+Chances = Callable[[slice, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+class Choice(NamedTuple):
+    """Threshold, and whether misses are bet on, with the worlds swapped."""
+
+    threshold: float
+    misses: bool
+
+
+class Goal(NamedTuple):
+    """What the bets should show: as much as `pairs` allow, or ε = `stop_at` soon."""
+
+    delta: float
+    confidence: float
+    pairs: int
+    stop_at: float | None = None
+
+    def worth(self, tpr: FloatArray, fpr: FloatArray) -> FloatArray:
+        """Larger where these rates show more, any shape.
+
+        For a given ε the mean payoff. Otherwise about the ε that the pairs can show: a bet wins
+        -ln α within n pairs as long as e^-ε (TPR - δ) - FPR is at least -ln α / n.
+        """
+        if self.stop_at is not None:
+            return np.asarray(math.exp(-self.stop_at) * (tpr - self.delta) - fpr)
+        needed = -math.log(alpha_at(self.confidence)) / max(1, self.pairs)
+        return np.asarray(np.log(np.maximum(tpr - self.delta, 1e-300)) - np.log(fpr + needed))
+
+
+def choose(chance_in: FloatArray, chance_out: FloatArray, cuts: FloatArray, goal: Goal) -> Choice:
+    """The most telling threshold and side for these pairs, chances of shape (pairs, cuts)."""
+    tpr, fpr = chance_in.mean(axis=0), chance_out.mean(axis=0)
+    worth = np.stack([goal.worth(tpr, fpr), goal.worth(1 - fpr, 1 - tpr)])
+    side, cut = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    return Choice(float(cuts[cut]), bool(side))
+
+
+def bets(
+    pairs: int, first: Choice, cuts: FloatArray, past: Chances, drawn: Chances, goal: Goal
+) -> tuple[FloatArray, FloatArray]:
+    """What is bet on in each pair: values in [0, 1] with the canary and without it, shape (pairs,).
+
+    Args:
+        pairs: Number of pairs.
+        first: Threshold and side of the first pairs.
+        cuts: Thresholds to choose from, fixed before the trials; shape (t,).
+        past: Chances of a hit from which later thresholds are chosen.
+        drawn: Chances or hits that are bet on.
+        goal: What the bets should show.
+    """
+    values_in, values_out = np.zeros(pairs), np.zeros(pairs)
+    choice, start, stop = first, 0, FIRST_BLOCK
+    while start < pairs:
+        if start:
+            choice = choose(*past(slice(0, start), cuts), cuts, goal)
+        block = slice(start, min(stop, pairs))
+        inside, outside = (values[:, 0] for values in drawn(block, np.array([choice.threshold])))
+        if choice.misses:
+            inside, outside = 1 - outside, 1 - inside
+        values_in[block], values_out[block] = inside, outside
+        start, stop = stop, 2 * stop
+    return values_in, values_out
+
+
+def epsilon_running(
+    values_in: FloatArray,
+    values_out: FloatArray,
+    *,
+    delta: float,
+    confidence: float,
+    method: str,
+    setting: Setting,
+) -> EpsilonBound:
+    """Largest bound in nats that `sequential.epsilon_from_pairs` reached after any pair so far.
+
+    An ε is refuted once the evidence against it has reached 1/α at some time; the true one is
+    so with probability at most α. The value never falls as pairs come.
+
+    Args:
+        values_in: f of each pair's trial with the canary, in [0, 1], in planned order.
+        values_out: f of its trial without it; f may depend on earlier pairs.
+        delta: δ of the guarantee, in [0, 1).
+        confidence: Probability that the bound holds at every time.
+        method: Name for the record.
+        setting: What was audited.
+    """
+    target = -math.log(alpha_at(confidence))
+    pairs = len(values_in)
+
+    def most(payoffs: FloatArray) -> float:
+        wealth = np.cumsum(np.log1p(BETS[:, np.newaxis] * payoffs), axis=1)
+        return float(log_mean(wealth).max(initial=0.0)) - target
+
+    def evidence(epsilon: float) -> float:
+        return most(pair_payoffs(values_in, values_out, epsilon, delta))
+
+    def floor(low: float, high: float) -> float:
+        # A payoff rises or falls with ε all the way, so it is smallest at an end.
+        ends = (pair_payoffs(values_in, values_out, end, delta) for end in (low, high))
+        return most(np.minimum(*ends))
+
+    return epsilon_bound(
+        smallest_accepted(evidence, floor if delta > 0 else None),
+        confidence=confidence,
+        method=f"{method}, running maximum",
+        threshold_rule="predictable",
+        delta=delta,
+        ceiling=pair_ceiling(pairs, delta, target),
+        arms=(pairs, pairs),
+        setting=setting,
+    )

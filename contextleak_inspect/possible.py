@@ -1,0 +1,111 @@
+"""What any attack could show in one row of an audit: the theory beside the measurement."""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from contextleak_inspect.canary_effect import rnm_mu
+from contextleak_inspect.config import AuditConfig
+from contextleak_inspect.mixtures import best_accuracy, best_tpr, true_epsilon
+from contextleak_inspect.rao_blackwell import label_probability
+from contextleak_inspect.scoring import Row, row_sigma
+from contextleak_inspect.theory import label_rr_curve
+from contextleak_inspect.vote_laws import VoteLaw, vote_law
+
+
+class Possible(NamedTuple):
+    """The best that any attack can do on the release of a row, at given error rates of the model.
+
+    Attributes:
+        accuracy: Best balanced accuracy.
+        tpr: Best TPR at the audit's target FPR.
+        epsilon: ε of the attacked pair at the audit's δ, the most that a bound may show in the
+            long run.
+    """
+
+    accuracy: float
+    tpr: float
+    epsilon: float
+
+
+NOTHING = Possible(math.nan, math.nan, math.nan)
+
+
+def possible(
+    config: AuditConfig,
+    row: Row,
+    *,
+    n_labels: int = 2,
+    false_votes: float = 0.0,
+    misses: float = 0.0,
+) -> Possible:
+    """The best any attack can do in this row; nan where no noise of known law is added.
+
+    With both rates 0, a model that never errs, the histogram's is the ceiling for every model,
+    since mixing only lowers divergences; a label can show more where errors bring votes close to
+    a tie. Other rates hold as far as shards err independently.
+
+    Args:
+        config: The audit.
+        row: One of its rows.
+        n_labels: Number of labels to vote for.
+        false_votes: Chance of a shard without the canary to vote for its label.
+        misses: Chance of a shard with the canary not to do so.
+    """
+    if row.epsilon is None or math.isnan(false_votes + misses):
+        return NOTHING
+    if row.epsilon == 0:
+        return Possible(0.5, config.target_fpr, 0.0)
+    settings = (config.ensemble, config.vote_balance == "tied", config.delta, config.target_fpr)
+    if config.defense == "label_rr":
+        return _label_rr(row.epsilon, n_labels + 1, false_votes, misses, *settings[2:])
+    return _rnm(
+        row.level == "label", row_sigma(config, row), n_labels, false_votes, misses, *settings
+    )
+
+
+@lru_cache(maxsize=4096)
+def _rnm(
+    label_only: bool,
+    sigma: float,
+    n_labels: int,
+    false_votes: float,
+    misses: float,
+    m: int,
+    tied: bool,
+    delta: float,
+    fpr: float,
+) -> Possible:
+    half = (m - 1) // 2 if tied else 0
+    unchanged = [1 - misses] * half + [false_votes] * (m - 1 - half)
+    law = vote_law(m, false_votes=false_votes, misses=misses, clean_votes=unchanged)
+    mu = rnm_mu(sigma)
+    if label_only:
+        law, mu = _label_law(law, sigma, n_labels), math.inf
+    return _best(law, mu, delta, fpr)
+
+
+@lru_cache(maxsize=4096)
+def _label_rr(
+    epsilon: float, n_options: int, false_votes: float, misses: float, delta: float, fpr: float
+) -> Possible:
+    law = vote_law(1, false_votes=false_votes, misses=misses)
+    [point] = label_rr_curve([epsilon], n_options=n_options, law=law, delta=delta, fpr=fpr)
+    return Possible(point.accuracy, point.tpr, point.epsilon)
+
+
+def _label_law(law: VoteLaw, sigma: float, n_labels: int) -> VoteLaw:
+    """Whether the canary's label is released, where all other votes go to one other label."""
+    k = np.arange(law.canary_in.size)
+    counts = np.stack([k, k[::-1], *([0 * k] * (n_labels - 1))], axis=-1)
+    chance = label_probability(counts, sigma, target=0)
+    tpr, fpr = float(law.canary_in @ chance), float(law.canary_out @ chance)
+    return VoteLaw(np.array([1 - tpr, tpr]), np.array([1 - fpr, fpr]))
+
+
+def _best(law: VoteLaw, mu: float, delta: float, fpr: float) -> Possible:
+    return Possible(
+        best_accuracy(law, mu), best_tpr(law, mu, fpr), true_epsilon(law, mu, delta).value
+    )
