@@ -17,6 +17,7 @@ from inspect_ai.model import (
     get_model_info,
 )
 
+from contextleak_inspect.canaries import ABSENT
 from contextleak_inspect.queries import check_window
 from contextleak_inspect.trials import Audit, Call, Trial, call_seed
 from contextleak_inspect.votes import label_log_odds
@@ -65,7 +66,9 @@ def _cue(audit: Audit) -> dict[str, Any]:
     """What the simulated responder must know to play a model; it says nothing about the coin."""
     canary, reads = audit.canary, audit.query.reads
     yes = {"label": canary.answer, "canary": canary.text, "tail": canary.tail}[reads]
-    no = canary.other if reads == "label" else "There is no such text."
+    no = "There is no such text."
+    if reads == "label" or canary.other == ABSENT:
+        no = canary.other
     return {"canary": canary.text, "yes": yes, "no": no}
 
 

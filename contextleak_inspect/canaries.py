@@ -15,6 +15,7 @@ from contextleak_inspect.private_data import DATA, Exemplar, PrivateData, texts_
 UNIGRAM_WORDS = 16
 NGRAM, NGRAMS = 3, 5
 ATTEMPTS = 100
+ABSENT = "[]"  # what a text query asks for where the canary is not there
 
 
 class Canary(NamedTuple):
@@ -111,10 +112,11 @@ def _sample(values: Sequence[Any], size: int, rng: np.random.Generator, what: st
 def _answers(config: AuditConfig, data: PrivateData, text: str) -> tuple[str, str]:
     """(y_c, the other answer): the rarest label and the most frequent of the rest.
 
-    Ties go to the first label in the alphabet. In generation y_c is the canary itself.
+    Ties go to the first label in the alphabet. In generation y_c is the canary itself, and the
+    other answer empty brackets.
     """
     if config.task == "generation":
-        return text, ""
+        return text, ABSENT
     counts = Counter(exemplar.answer for exemplar in data.pool)
     answer = config.canary_label or min(counts, key=lambda label: (counts[label], label))
     if answer not in counts:

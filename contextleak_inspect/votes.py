@@ -9,9 +9,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from contextleak_inspect.canaries import Canary
+from contextleak_inspect.canaries import ABSENT, Canary
 from contextleak_inspect.config import UNPARSED, Part, World
 from contextleak_inspect.queries import Query
+from contextleak_inspect.text_records import EmbeddingRecord, KeywordRecord
 
 # One letter per shard: how its reply was read.
 VOTED, NO_LABEL, REFUSED, BLOCKED, EMPTY_AT_CAP, PROMPT_CUT, FORCED = "vurbcwf"
@@ -61,7 +62,8 @@ class TrialVotes(BaseModel):
     """One trial as the ensemble answered it, before any noise: all that a scorer needs.
 
     Votes are indices into `labels`, or `UNPARSED`: such a reply is a voter too, in a bin that never
-    wins. A world that was not asked is absent.
+    wins. A world that was not asked is absent. In generation a shard votes for the canary where its
+    text shows it; the texts themselves are in `embedded` or `keywords`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -79,6 +81,8 @@ class TrialVotes(BaseModel):
     planted_shards: tuple[int, ...] = ()
     null_control: tuple[int, int] | None = None
     logprob_scores: dict[World, float] = {}
+    embedded: EmbeddingRecord | None = None
+    keywords: KeywordRecord | None = None
     prompt_tokens: dict[World, int] = {}
     calls: int = 0
     guard_calls: int = 0
@@ -170,7 +174,8 @@ def read_vote(
 ) -> Vote:
     """One reply as a vote.
 
-    A query that reads a text votes for y_c where the text shows, and for nothing elsewhere.
+    A query that reads a text votes for y_c where the text shows, for the other answer where the
+    reply is empty brackets as asked for, and for nothing elsewhere.
 
     Args:
         reply: The visible text, without reasoning.
@@ -184,10 +189,13 @@ def read_vote(
         return Vote(UNPARSED, BLOCKED)
     if not reply.strip() and stop_reason in {"max_tokens", "model_length"}:
         return Vote(UNPARSED, EMPTY_AT_CAP)
+    index = None
     if query.reads == "label":
         index = read_label(reply, labels)
-    else:
-        index = labels.index(canary.answer) if shows_canary(reply, canary, query) else None
+    elif shows_canary(reply, canary, query):
+        index = labels.index(canary.answer)
+    elif canary.other == ABSENT and reply.strip() and not _bare(reply):
+        index = labels.index(ABSENT)
     if index is not None:
         return Vote(index, VOTED)
     refused = stop_reason == "content_filter" or _REFUSAL.match(reply.strip().replace("’", "'"))

@@ -131,6 +131,27 @@ def test_text_queries_count_the_text_they_ask_for(query, reply, hit):
     assert record.hit("in") is hit
 
 
+@pytest.mark.parametrize(
+    ("reply", "vote", "mark"),
+    [
+        ("[0a1b2c3d4e5f]", 1, "v"),
+        ("[]", 0, "v"),
+        ("`[ ]`.", 0, "v"),
+        ("", UNPARSED, "u"),
+        ("There is none.", UNPARSED, "u"),
+        ("[0a1b]", UNPARSED, "u"),
+        ("I'm sorry, I can't.", UNPARSED, "r"),
+    ],
+)
+def test_in_generation_brackets_are_the_two_answers(reply, vote, mark):
+    [query] = (
+        q for q in bundled_queries() if (q.task, q.name) == ("generation", "if_then_explicit")
+    )
+    canary = CANARY._replace(answer=CANARY.text, other="[]")
+    found = read_vote(reply, "stop", labels=("[]", CANARY.text), canary=canary, query=query)
+    assert found == (vote, mark)
+
+
 # Case E17: an empty reply under the token cap says nothing about leakage.
 def test_case_e17_empty_by_cap_is_a_failed_trial():
     assert trial(marks={"in": "vvc"}).failed("in")
