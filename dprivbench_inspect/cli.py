@@ -75,13 +75,14 @@ def verify(category: str, variant: str) -> None:
 
     A line names the question, what its claim allows, what a pair of neighbours gives away, and
     the margin between them: above 0 exactly where the pair breaks the claim. A claim that no pair
-    breaks is checked, not proved. Exit code 1 if a label disagrees. Ctrl-C stops and sums up.
+    breaks is checked, not proved. What the audit says of official labels is recomputed too. Exit
+    code 1 if a label disagrees. Ctrl-C stops and sums up.
     """
     checks = []
     if category != "2":
         checks += [("sensitivities", _sensitivities()), ("category 1", _category_1(variant))]
     if category != "1":
-        checks.append(("category 2", _category_2()))
+        checks += [("category 2", _category_2()), ("label audit", _label_audit())]
     summary, wrong = [], 0
     try:
         for name, rows in checks:
@@ -174,6 +175,20 @@ def _category_2() -> Iterator[Row]:
     for question_id, program in all_certificates().items():
         certificate, label = program(), labels.get(question_id)
         yield Row(f"{question_id} ({label}): {_numbers(certificate)}", certificate.verdict == label)
+
+
+def _label_audit() -> Iterator[Row]:
+    from dprivbench_inspect.certificates.label_audit import CERTIFICATES
+    from dprivbench_inspect.label_audit import read_label_audit
+
+    for record in read_label_audit().values():
+        about = f"{record.id} (label {record.upstream_label}, audit {record.verdict})"
+        for evidence in record.certificates:
+            certificate = CERTIFICATES[evidence.name]()
+            yield Row(
+                f"{about}, {evidence.name} shows {certificate.verdict}: {_numbers(certificate)}",
+                certificate.verdict == evidence.shows,
+            )
 
 
 def _citations() -> int:

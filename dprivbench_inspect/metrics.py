@@ -39,6 +39,8 @@ class Outcome(NamedTuple):
     perturbation: str | None = None
     error_pattern: str | None = None
     sibling: str | None = None
+    audit: str | None = None  # what label_audit.py makes of an official question
+    audited_label: Label | None = None  # None where the question is left out, or not official
 
     @property
     def right(self) -> bool:
@@ -173,11 +175,20 @@ def over_questions(outcomes: Iterable[Outcome]) -> Estimate:
     taken for independent. With as many epochs for each question, this is the standard error of
     the questions' means. nan with fewer than two questions. Source: arXiv:2411.00640.
     """
-    right, n = Counter[str](), Counter[str]()
-    for outcome in outcomes:
-        n[outcome.question_id] += 1
-        right[outcome.question_id] += outcome.right
-    return _clustered([(right[question], n[question]) for question in n])
+    return rate_over_questions((outcome.question_id, outcome.right) for outcome in outcomes)
+
+
+def rate_over_questions(marked: Iterable[tuple[str, bool]]) -> Estimate:
+    """Share of marked replies and 1.96 standard errors, clustered as in `over_questions`.
+
+    Args:
+        marked: Question of each reply, and whether it is marked.
+    """
+    marks, n = Counter[str](), Counter[str]()
+    for question, mark in marked:
+        n[question] += 1
+        marks[question] += mark
+    return _clustered([(marks[question], n[question]) for question in n])
 
 
 def by_epoch(outcomes: Iterable[Outcome]) -> dict[int, Counts]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from dprivbench_inspect.mechanisms import MECHANISMS
+from dprivbench_inspect.summaries import AUDITED
 
 CATEGORY_OF_TASK = {"dprivbench_cat1": 1, "dprivbench_cat2": 2}
 PAPER_RESULTS = Path(__file__).parent / "data" / "paper_results.json"
@@ -93,15 +94,17 @@ def accuracy_table(runs: Sequence[Run]) -> Table:
 def f1_table(runs: Sequence[Run]) -> Table:
     """Category 2: F1, precision, recall and accuracy, ours and the paper's Table 3."""
     paper = _paper()["category_2"]
-    rows = [
-        [
-            _name(run, number),
-            *(_estimate(run.metrics, name) for name in ("F1", "precision", "recall", "accuracy")),
-            _number(run.metrics["pair accuracy"]),
-            *_rates(run.metrics),
-        ]
-        for number, run in enumerate(runs, start=1)
-    ]
+    rows, notes = [], _about(runs)
+    for number, run in enumerate(runs, start=1):
+        rows.append([_name(run, number), *_claims(run.metrics), *_rates(run.metrics)])
+        if f"{AUDITED}replies" in run.metrics:
+            rows.append(_audited_row(run, number))
+            notes.append(
+                f"[{number}] audited labels: official labels found false are turned round, and "
+                f"{run.metrics[f'{AUDITED}questions left out']:.0f} questions whose answer depends "
+                "on a reading, or that ask nothing, are left out; each has its reason in "
+                "label_audit.yaml."
+            )
     rows += [
         [f"{model} (paper)", *(_interval(*row[n]) for n in ("f1", "precision", "recall"))]
         + [""] * (2 + len(_RATES))
@@ -111,7 +114,7 @@ def f1_table(runs: Sequence[Run]) -> Table:
         "DPrivBench Category 2: does the claim hold? Positive class yes",
         ["model", "F1", "precision", "recall", "accuracy", "pair accuracy", *_RATES],
         rows,
-        [*_about(runs), f"(paper): {_paper()['source']}, Table {paper['table']}. {_PAPER_NOTE}"],
+        [*notes, f"(paper): {_paper()['source']}, Table {paper['table']}. {_PAPER_NOTE}"],
     )
 
 
@@ -233,6 +236,25 @@ def _name(run: Run, number: int) -> str:
 def _rates(metrics: dict[str, float]) -> list[str]:
     rates = [_number(metrics[name]) for name in list(_RATES.values())[:-1]]
     return [*rates, f"{metrics['replies']:.0f}"]
+
+
+def _claims(metrics: dict[str, float], before: str = "") -> list[str]:
+    """The columns of Category 2, from metrics whose names start with `before`."""
+    columns = [
+        _estimate(metrics, before + name) for name in ("F1", "precision", "recall", "accuracy")
+    ]
+    return [*columns, _number(metrics[f"{before}pair accuracy"])]
+
+
+def _audited_row(run: Run, number: int) -> list[str]:
+    blank = [""] * (len(_RATES) - 1)
+    replies = f"{run.metrics[f'{AUDITED}replies']:.0f}"
+    return [
+        f"{_name(run, number)} audited labels",
+        *_claims(run.metrics, AUDITED),
+        *blank,
+        replies,
+    ]
 
 
 def _estimate(metrics: dict[str, float], name: str) -> str:

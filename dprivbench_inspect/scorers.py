@@ -35,6 +35,7 @@ from dprivbench_inspect.prompts import JUDGE_INSTRUCTION, judge_prompt
 from dprivbench_inspect.questions import Label
 from dprivbench_inspect.summaries import (
     accuracy_summary,
+    audited_summary,
     group_summary,
     published_summary,
     rate_summary,
@@ -90,6 +91,16 @@ def claim_groups() -> Metric:
 
 
 @metric(scores="unreduced")
+def audited_labels() -> Metric:
+    """The numbers of `claim_accuracy` under the audited labels; for official questions only."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return audited_summary(outcomes_of(scores))
+
+    return compute
+
+
+@metric(scores="unreduced")
 def published_numbers() -> Metric:
     """Accuracy, F1, precision and recall as the paper's code counts them."""
 
@@ -99,7 +110,7 @@ def published_numbers() -> Metric:
     return compute
 
 
-@scorer(metrics=[claim_accuracy(), claim_rates(), claim_groups()])
+@scorer(metrics=[claim_accuracy(), claim_rates(), claim_groups(), audited_labels()])
 def verdict(synonyms: bool = False) -> Scorer:
     """Compare the boxed verdict with the label; no verdict is counted, never left out.
 
@@ -127,7 +138,7 @@ def paper_verdict() -> Scorer:
     """
 
     async def score(state: TaskState, target: Target) -> Score:
-        found = paper_extraction(_content(state.output))
+        found = paper_extraction(reply_content(state.output))
         decision = _Decision(
             found,
             "box" if found else "none",
@@ -168,14 +179,16 @@ def outcomes_of(scores: Sequence[SampleScore]) -> list[Outcome]:
                 about("perturbation"),
                 about("error_pattern"),
                 about("sibling"),
+                about("audit"),
+                about("audited_label"),
             )
         )
     return outcomes
 
 
 async def _decide(state: TaskState, synonyms: bool) -> _Decision:
-    content = _content(state.output)
-    reading = read_reply(content, _stop_reason(state.output), synonyms=synonyms)
+    content = reply_content(state.output)
+    reading = read_reply(content, reply_stop_reason(state.output), synonyms=synonyms)
     if reading.verdict:
         said = f"The last boxed answer says {reading.verdict}."
         return _Decision(reading.verdict, "box", None, said, {})
@@ -188,7 +201,7 @@ async def _decide(state: TaskState, synonyms: bool) -> _Decision:
         ChatMessageSystem(content=JUDGE_INSTRUCTION),
         ChatMessageUser(content=judge_prompt(state.input_text, reply)),
     ])
-    judged = parse_judge(_content(answer))
+    judged = parse_judge(reply_content(answer))
     about = {"judge": str(judge), "box_reason": reading.reason, "judged": judged}
     if judged == "yes" or judged == "no":
         return _Decision(judged, "judge", None, answer.completion, about)
@@ -213,7 +226,7 @@ def _score(decision: _Decision, label: Label, state: TaskState) -> Score:
             "label": label,
             "how": decision.how,
             "reason": reason,
-            "truncated": _stop_reason(state.output) in CUT_SHORT,
+            "truncated": reply_stop_reason(state.output) in CUT_SHORT,
             "grading": GRADING,
             **decision.metadata,
         },
@@ -230,9 +243,11 @@ def _label(target: Target, state: TaskState) -> Label:
     )
 
 
-def _content(output: ModelOutput) -> object:
+def reply_content(output: ModelOutput) -> object:
+    """Text or content blocks of the reply, None without one."""
     return output.choices[0].message.content if output.choices else None
 
 
-def _stop_reason(output: ModelOutput) -> str | None:
+def reply_stop_reason(output: ModelOutput) -> str | None:
+    """Inspect's word for how the reply ended, None without one."""
     return output.choices[0].stop_reason if output.choices else None

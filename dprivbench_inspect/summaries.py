@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from dprivbench_inspect.label_audit import with_audited_labels
 from dprivbench_inspect.metrics import (
     GROUP_FIELDS,
     Counts,
@@ -20,6 +21,8 @@ from dprivbench_inspect.metrics import (
     pooled,
     ratio,
 )
+
+AUDITED = "audited labels: "  # before the name of a number that is not about the official labels
 
 
 def _accuracy(counts: Counts) -> float:
@@ -63,6 +66,19 @@ def accuracy_summary(outcomes: Sequence[Outcome]) -> dict[str, float]:
         "always no: accuracy": constant["no"].accuracy,
         "replies": float(total.n),
     }
+
+
+def audited_summary(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """The numbers of `accuracy_summary` again, under audited labels and without disputed questions.
+
+    Each name starts with `AUDITED`. Empty where no question is an official one of Category 2.
+    """
+    if not any(outcome.audit for outcome in outcomes):
+        return {}
+    kept = with_audited_labels(outcomes)
+    left_out = {o.question_id for o in outcomes} - {o.question_id for o in kept}
+    numbers = accuracy_summary(kept) | {"questions left out": float(len(left_out))}
+    return {AUDITED + name: value for name, value in numbers.items()}
 
 
 def rate_summary(outcomes: Sequence[Outcome]) -> dict[str, float]:
