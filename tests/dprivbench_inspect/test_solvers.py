@@ -21,9 +21,7 @@ BRACES = r"$\frac{a_{i}}{b}$, {prompt}, {0}, {{x}}, \boxed{}"
 def test_every_character_of_the_question_reaches_the_model(
     mock: Callable[..., Any], tmp_path: Path
 ) -> None:
-    task = Task(
-        dataset=[Sample(id="a", input=BRACES)], solver=ask_verdict()
-    )
+    task = Task(dataset=[Sample(id="a", input=BRACES)], solver=ask_verdict())
     model, asked = mock()
     (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none")
     assert log.status == "success"
