@@ -34,6 +34,7 @@ _ESCAPED, _OPEN, _CLOSE = "\x01", "\x02", "\x03"
 _BOX = re.compile(
     r"(?:\\boxed|\\fbox|\x08oxed|boxed(?<![0-9A-Za-z_\u00aa-\u024f\u0370-\u052f\\]boxed))\s*\{"
 )
+_BRACE = re.compile(rf"{_BOX.pattern}|\\\\[{{}}\\\\]|[{{}}]")
 _COLOR = re.compile(r"\\(?:textcolor|color|colorbox)\s*(?:\[[^\[\]{}\x02]*\]\s*)?\{[^{}\x02]*\}")
 _STYLE = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|sc|sl|md|up|normal)?|math(?:rm|bf|it|sf|tt|normal)|emph|underline"
@@ -119,6 +120,26 @@ def boxed_answer(text: str, *, synonyms: bool = False) -> Boxes:
         words = ((m.span(), _synonym(m[1])) for m in _CONTENT.finditer(marked))
         verdict, contradictory = _last_answer(marked, [(s, v) for s, v in words if v])
     return Boxes(verdict, contradictory, torn)
+
+
+def last_box(text: str) -> str | None:
+    r"""What stands in the last complete box of a text, as it is written; None without one.
+
+    >>> last_box(r"So \boxed{1}, or rather \boxed{ t = \frac{1}{n} }.")
+    't = \\frac{1}{n}'
+    """
+    opened: list[tuple[bool, int]] = []
+    start, content = -1, None
+    for match in _BRACE.finditer(text):
+        if (match[0].startswith("\\") and match[0][-1:] != "{") or match[0] == "\\{":
+            continue  # escaped
+        if match[0] != "}":
+            opened.append((match[0] != "{", match.end()))
+        elif opened:
+            boxed, begins = opened.pop()
+            if boxed and begins > start:  # not around the last one
+                start, content = begins, text[begins : match.start()].strip()
+    return content
 
 
 @lru_cache(maxsize=1024)

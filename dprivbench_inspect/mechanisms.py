@@ -18,15 +18,13 @@ if TYPE_CHECKING:  # sympy is slow to import, and the names of the mechanisms do
 
 Quantity = Literal["scale", "variance", "rate"]
 
-# <f>, <conventions>, <noise>, <guarantee> and <parameter> are put in as they stand.
+# <f>, <conventions>, <noise>, <range>, <guarantee> and <parameter> are put in as they stand.
 _ADDITIVE = (
     r"Let $x = (x_1, \ldots, x_n) \in [0,1]^n$ hold one number for each of $n$ people, and let"
     "\n\n$$f(x) = <f>.$$\n\n<conventions>"
     r"A mechanism $M$ publishes $M(x) = f(x) + Z$, where $Z$ is drawn from <noise>. "
     r"Two data sets are neighbours if they differ in the value of one entry, and $n$ is public. "
-    r"The noise is given by the same formula for every $n \ge 3$ and every $<parameter> > 0$."
-    "\n\n"
-    r"Does $M$ satisfy <guarantee> for every $n \ge 3$ and every $<parameter> > 0$?"
+    r"The noise is given by the same formula for <range>."
 )
 _SELECTION = (
     r"Let $D \in [0,1]^{n \times d}$ have one row for each of $n$ people and one column for each "
@@ -36,10 +34,7 @@ _SELECTION = (
     r"A mechanism $M$ draws $Z_1, \ldots, Z_d$ independently from <noise>, and publishes nothing "
     r"but the index $j$ at which $q_j + Z_j$ is largest. Two data sets are neighbours if they "
     r"differ in one row, all of whose entries may change, and $n$ and $d$ are public. The noise is "
-    r"given by the same formula for every $n \ge 3$, every $d \ge 3$ and every $<parameter> > 0$."
-    "\n\n"
-    r"Does $M$ satisfy <guarantee> for every $n \ge 3$, every $d \ge 3$ and every "
-    r"$<parameter> > 0$?"
+    r"given by the same formula for <range>."
 )
 _PURE = r"$\varepsilon$-differential privacy"
 
@@ -59,6 +54,12 @@ class Mechanism(NamedTuple):
     coefficient: Fraction = Fraction(1)
     power: int = 1
     parameter_power: int = 1
+
+    @property
+    def range(self) -> str:
+        """What the claim is meant for."""
+        d = r"every $d \ge 3$ " if self.selects else ""
+        return r"every $n \ge 3$" + (", " if d else " ") + d + r"and every $<parameter> > 0$"
 
     @property
     def selects(self) -> bool:
@@ -143,11 +144,20 @@ def question_text(mechanism: Mechanism, function: "Function", amount: Fraction) 
 
 def fill_text(mechanism: Mechanism, f: str, size: str, conventions: str | None = None) -> str:
     """The wording of a mechanism with f, the size of its noise and f's conventions in LaTeX."""
-    text = mechanism.text
+    noise = mechanism.noise.replace("<size>", size)
+    return ask(mechanism, f, noise, "Does $M$ satisfy <guarantee> for <range>?", conventions)
+
+
+def ask(
+    mechanism: Mechanism, f: str, noise: str, question: str, conventions: str | None = None
+) -> str:
+    """The setting of a mechanism, then a question about it, which may hold the same <names>."""
+    text = f"{mechanism.text}\n\n{question}"
     for name, value in (
         ("<f>", f),
         ("<conventions>", f"{conventions} " if conventions else ""),
-        ("<noise>", mechanism.noise.replace("<size>", size)),
+        ("<noise>", noise),
+        ("<range>", mechanism.range),
         ("<guarantee>", mechanism.guarantee),
         ("<parameter>", mechanism.parameter),
     ):

@@ -5,12 +5,17 @@ import json
 from typing import Literal, get_args
 
 from dprivbench_inspect.exemplars import EXEMPLARS
+from dprivbench_inspect.noise_exemplars import NOISE_EXEMPLARS
 
 PromptForm = Literal["zero_shot", "one_shot"]
 
 INSTRUCTION = (
     "Does the claim above hold exactly as stated? Reason first, step by step. Then give your final "
     "answer, which is either yes (it holds) or no (it does not), inside \\boxed{}."
+)
+NOISE_INSTRUCTION = (
+    "Reason first, step by step. Then give $t$ as one formula, in the letters named above and no "
+    "others, inside \\boxed{}."
 )
 EXAMPLE_START = "Here is an example of a question and a worked answer.\n\nExample question:\n"
 EXAMPLE_ANSWER = "\n\nExample answer:\n"
@@ -42,13 +47,34 @@ def prompt_for(form: PromptForm, question: str, *, exemplars: str, pair: str) ->
     return EXAMPLE_START + example.question + EXAMPLE_ANSWER + example.answer + EXAMPLE_END + asked
 
 
+def noise_prompt(form: PromptForm, question: str, mechanism: str) -> str:
+    """The whole prompt that asks for the smallest noise.
+
+    Args:
+        form: "one_shot" puts a worked example for the same mechanism before the question.
+        question: Its text, left as it is.
+        mechanism: Key of `NOISE_EXEMPLARS`.
+
+    Raises:
+        ValueError: Another form.
+    """
+    asked = f"{question}\n\n{NOISE_INSTRUCTION}"
+    if form == "zero_shot":
+        return asked
+    if form not in get_args(PromptForm):
+        raise ValueError(f"prompt {form!r} is not one of {list(get_args(PromptForm))}")
+    example = NOISE_EXEMPLARS[mechanism]
+    return EXAMPLE_START + example.question + EXAMPLE_ANSWER + example.answer + EXAMPLE_END + asked
+
+
 def question_in(prompt: str) -> str:
-    """The question's own text in a prompt that `prompt_for` made.
+    """The question's own text in a prompt that `prompt_for` or `noise_prompt` made.
 
     >>> question_in(prompt_for("zero_shot", "Is 1 > 0?", exemplars="laplace", pair="laplace-1"))
     'Is 1 > 0?'
     """
-    return prompt.rpartition(EXAMPLE_END)[2].removesuffix(f"\n\n{INSTRUCTION}")
+    asked = prompt.rpartition(EXAMPLE_END)[2]
+    return asked.removesuffix(f"\n\n{INSTRUCTION}").removesuffix(f"\n\n{NOISE_INSTRUCTION}")
 
 
 # What the judge reads, where a model is bound to the role `grader` and a reply holds no boxed

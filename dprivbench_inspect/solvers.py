@@ -3,7 +3,7 @@
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from dprivbench_inspect.prompts import PromptForm, prompt_for
+from dprivbench_inspect.prompts import PromptForm, noise_prompt, prompt_for
 
 
 @solver
@@ -27,6 +27,21 @@ def ask_verdict(form: PromptForm = "zero_shot") -> Solver:
             exemplars=state.metadata.get("mechanism", "category_2"),
             pair=str(state.metadata.get("sibling", state.sample_id)),
         )
-        return await generate(state, seed=(get_model().config.seed or 0) + state.epoch - 1)
+        return await generate(state, seed=_seed(state))
 
     return solve
+
+
+@solver
+def ask_noise(form: PromptForm = "zero_shot") -> Solver:
+    """Ask once for the smallest noise; form and seed as for `ask_verdict`."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state.user_prompt.text = noise_prompt(form, state.input_text, state.metadata["mechanism"])
+        return await generate(state, seed=_seed(state))
+
+    return solve
+
+
+def _seed(state: TaskState) -> int:
+    return (get_model().config.seed or 0) + state.epoch - 1

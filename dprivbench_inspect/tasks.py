@@ -9,11 +9,19 @@ from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from dprivbench_inspect import __version__
-from dprivbench_inspect.dataset import Loaded, keep, load_questions, provenance, question_dataset
+from dprivbench_inspect.dataset import (
+    Loaded,
+    keep,
+    load_questions,
+    noise_dataset,
+    provenance,
+    question_dataset,
+)
+from dprivbench_inspect.noise_scorer import noise_scale
 from dprivbench_inspect.prompts import PromptForm
 from dprivbench_inspect.questions import Question
 from dprivbench_inspect.scorers import paper_verdict, verdict
-from dprivbench_inspect.solvers import ask_verdict
+from dprivbench_inspect.solvers import ask_noise, ask_verdict
 
 # N-X: N moves when scores stop being comparable, X when arguments change.
 COMPARABILITY, INTERFACE = 1, "A"
@@ -35,6 +43,16 @@ class Arguments(BaseModel):
     source: str
     revision: str | None
     paper_extraction: bool
+
+
+class Calibrate(BaseModel):
+    """Arguments of `dprivbench_calibrate`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mechanisms: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
+    functions: Annotated[tuple[int, ...] | None, BeforeValidator(_listed)]
+    prompt: PromptForm
 
 
 class Category1(Arguments):
@@ -109,6 +127,40 @@ def dprivbench_cat2(
     return _verdict_task("DPrivBench Category 2", given, loaded, questions, headline="F1")
 
 
+@task
+def dprivbench_calibrate(
+    mechanisms: str | list[str] | None = None,
+    functions: int | str | list[int] | None = None,
+    prompt: str = "zero_shot",
+) -> Task:
+    """Textbook mechanisms over a bank of functions: the smallest noise that makes the claim true.
+
+    The answer is a formula for the scale of Laplace or Gumbel noise, the standard deviation of
+    normal noise, the mean of exponential noise. It may hold n, the privacy parameter and public
+    constants.
+
+    Args:
+        mechanisms: As for `dprivbench_cat1`.
+        functions: As for `dprivbench_cat1`.
+        prompt: As for `dprivbench_cat1`.
+    """
+    given = Calibrate.model_validate(locals())
+    from dprivbench_inspect.calibration import noise_questions  # sympy; slow to import
+
+    questions = keep(list(noise_questions()), "mechanisms", "mechanism", given.mechanisms)
+    questions = keep(questions, "functions", "function_id", given.functions)
+    name = "DPrivBench: the smallest noise"
+    return Task(
+        dataset=noise_dataset(questions, name),
+        solver=ask_noise(given.prompt),
+        scorer=noise_scale(),
+        headline_metric=HeadlineMetric(scorer="noise_scale", metric="equal"),
+        version=COMPARABILITY,
+        display_name=name,
+        metadata=_metadata(given) | {"source": "bundled", "n_questions": len(questions)},
+    )
+
+
 def _verdict_task(
     name: str, given: Arguments, loaded: Loaded, questions: Sequence[Question], headline: str
 ) -> Task:
@@ -124,7 +176,7 @@ def _verdict_task(
     )
 
 
-def _metadata(given: Arguments) -> dict[str, Any]:
+def _metadata(given: BaseModel) -> dict[str, Any]:
     return {
         "full_task_version": f"{COMPARABILITY}-{INTERFACE}",
         "task_comparability_version": COMPARABILITY,
