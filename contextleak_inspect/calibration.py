@@ -81,13 +81,17 @@ def gdp_delta(epsilon: F, mu: float) -> F:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """Smallest ε at which μ-Gaussian DP is (ε, δ)-DP; 0.0 once δ covers 2Φ(μ/2) - 1.
 
+    At δ = 0 it is infinite for every μ > 0: Gaussian noise gives no pure guarantee.
+
     Raises:
-        ValueError: μ is negative, or δ is not in (0, 1): without δ no ε is finite.
+        ValueError: μ is negative, or δ is not in [0, 1).
 
     >>> round(gdp_epsilon(1.0, 1e-5), 4)
     4.3772
     """
     _check_mu(mu)
+    if delta == 0:
+        return math.inf if mu > 0 else 0.0
     _check_delta(delta)
     if math.isinf(mu):
         return math.inf

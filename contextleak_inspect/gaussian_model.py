@@ -89,5 +89,11 @@ def epsilon_if_gaussian(
 
 
 def signed_gdp_epsilon(mu: float, delta: float) -> float:
-    """ε of μ-Gaussian DP, continued to negative μ as -ε(-μ): for unclipped values only."""
+    """ε of μ-Gaussian DP, continued to negative μ as -ε(-μ): for unclipped values only.
+
+    Raises:
+        ValueError: δ is 0, where ε would be infinite, which is never reported as a bound.
+    """
+    if delta == 0:
+        raise ValueError("delta is 0, at which a Gaussian curve has no finite ε; give δ in (0, 1)")
     return math.copysign(gdp_epsilon(abs(mu), delta), mu)

@@ -49,3 +49,8 @@ def test_the_ceiling_is_reached_by_a_perfect_run() -> None:
     perfect = epsilon_if_gaussian(Outcomes(50, 50), Outcomes(0, 50), answers_vary=False, delta=1e-5)
     good = epsilon_if_gaussian(*GOOD, answers_vary=False, delta=1e-5)
     assert good.ceiling == perfect.ceiling == perfect.value
+
+
+def test_no_infinite_bound_comes_out_of_pure_dp():
+    with pytest.raises(ValueError, match="delta is 0"):
+        epsilon_if_gaussian(Outcomes(50, 50), Outcomes(0, 50), answers_vary=False, delta=0.0)

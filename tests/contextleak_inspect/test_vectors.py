@@ -43,3 +43,30 @@ def test_a_vector_that_is_off_is_noticed(formula: str, shared: pathlib.Path) -> 
     vector = next(v for v in vectors["vectors"] if v["formula"] == formula)
     ours = FORMULAS[formula](vector["inputs"])
     assert _distance(_numbers(ours), _numbers(vector["output"] + 1e-3)) > vector["tol"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "inputs", "output"),
+    [
+        ("analytic_sigma", {"eps": "inf", "delta": 1e-5, "sensitivity": 1.0}, 0.0),
+        ("analytic_sigma", {"eps": 0.0, "delta": 1e-5, "sensitivity": 1.0}, "inf"),
+        ("gdp_mu", {"eps": "inf", "delta": 1e-5}, "inf"),
+        ("gdp_eps", {"mu": "inf", "delta": 1e-5}, "inf"),
+        ("gdp_eps", {"mu": 1.0, "delta": 0.0}, "inf"),
+        ("gdp_eps", {"mu": 0.0, "delta": 0.0}, 0.0),
+        ("gdp_delta", {"eps": 1.0, "mu": "inf"}, 1.0),
+        ("gdp_delta", {"eps": "inf", "mu": 1.0}, 0.0),
+        ("gdp_acc", {"mu": "inf"}, 1.0),
+        ("gdp_tpr", {"fpr": 0.1, "mu": "inf"}, 1.0),
+        ("gdp_tpr", {"fpr": 0.0, "mu": 1.0}, 0.0),
+        ("dp_acc", {"eps": "inf", "delta": 0.0}, 1.0),
+        ("dp_tpr", {"fpr": 0.1, "eps": "inf", "delta": 0.0}, 1.0),
+        ("k_randomized_response", {"eps": "inf", "k": 3}, {"p_keep": 1.0, "p_other": 0.0}),
+        ("eps_from_rates", {"tpr": 0.0, "fpr": 0.0, "delta": 0.0, "two_sided": True}, 0.0),
+        ("eps_from_rates", {"tpr": 1.0, "fpr": 1.0, "delta": 0.0, "two_sided": True}, 0.0),
+    ],
+)
+def test_the_ends_of_the_scales_are_exact(
+    formula: str, inputs: dict[str, object], output: object
+) -> None:
+    assert _distance(_numbers(FORMULAS[formula](inputs)), _numbers(output)) == 0.0

@@ -1,5 +1,6 @@
 """Formula name of a vector file → our public functions. No arithmetic here, only calls."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,6 +54,11 @@ from contextleak_inspect.vote_laws import poisson_binomial_pmf
 Inputs = Mapping[str, Any]
 
 
+def _reading(formula: Callable[[Inputs], object]) -> Callable[[Inputs], object]:
+    """The same callable for inputs as files write them, where an infinity is the text "inf"."""
+    return lambda v: formula({k: math.inf if x == "inf" else x for k, x in v.items()})
+
+
 def _worlds(v: Inputs) -> tuple[Outcomes, Outcomes]:
     return Outcomes(v["tp"], v["n1"]), Outcomes(v["fp"], v["n0"])
 
@@ -67,7 +73,7 @@ def _fixed_rank(v: Inputs) -> dict[str, object]:
     }
 
 
-FORMULAS: dict[str, Callable[[Inputs], object]] = {
+_FORMULAS: dict[str, Callable[[Inputs], object]] = {
     "analytic_sigma": lambda v: analytic_sigma(v["eps"], v["delta"], v["sensitivity"]),
     "classical_sigma": lambda v: {
         "sigma": classical_sigma(v["eps"], v["delta"], v["sensitivity"]),
@@ -189,3 +195,5 @@ FORMULAS: dict[str, Callable[[Inputs], object]] = {
         v["m"], v["r"], v["v"], epsilon=v["eps"], delta=v["delta"]
     ),
 }
+
+FORMULAS = {name: _reading(formula) for name, formula in _FORMULAS.items()}
