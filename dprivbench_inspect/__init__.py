@@ -6,10 +6,23 @@ Source: arXiv:2604.15851.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dprivbench_inspect.tasks import dprivbench_calibrate, dprivbench_cat1, dprivbench_cat2
+    from dprivbench_inspect.tasks import (
+        dprivbench_calibrate,
+        dprivbench_cat1,
+        dprivbench_cat2,
+        dprivbench_grader_check,
+        dprivbench_hard,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "dprivbench_calibrate", "dprivbench_cat1", "dprivbench_cat2"]
+__all__ = [
+    "__version__",
+    "dprivbench_calibrate",
+    "dprivbench_cat1",
+    "dprivbench_cat2",
+    "dprivbench_grader_check",
+    "dprivbench_hard",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -3,10 +3,14 @@
 import logging
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+import yaml
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser
 
+from dprivbench_inspect.attribution_prompts import CAUSE_INSTRUCTION, cause_prompt
+from dprivbench_inspect.attribution_sample import labelled_questions, labelled_replies
 from dprivbench_inspect.label_audit import audit_of
 from dprivbench_inspect.questions import Question, questions_hash, read_questions
 from dprivbench_inspect.release import (
@@ -34,13 +38,16 @@ class Loaded(NamedTuple):
     source: str
     revision: str | None  # the commit of a Hub dataset
     differences: list[str]  # from the release as known here; empty for questions of our own
+    paraphrase: bool = False  # whether these are other wordings of questions with the same ids
 
 
 def load_questions(
     category: int,
     source: str = "bundled",
     revision: str | None = None,
-    variant: "Variant" = "pairs",
+    variant: "Variant | Literal['paraphrase']" = "pairs",
+    *,
+    allow_unreviewed: bool = False,
 ) -> Loaded:
     """All questions of one category.
 
@@ -49,17 +56,22 @@ def load_questions(
         source: "bundled"; "hub"; or a path: a folder in the public release's layout, one of its
             files, or a file in our form (.jsonl, .json, .yaml).
         revision: Commit, tag or branch of the Hub dataset; None takes its newest.
-        variant: Which of the bundled questions of Category 1: "pairs" or "graded".
+        variant: Which of the bundled questions. Category 1: "pairs" or "graded"; Category 2:
+            "pairs", which are all of them, or "paraphrase", the true claims in other words.
+        allow_unreviewed: Take a file with paraphrases that no person has read.
 
     Raises:
         FileNotFoundError: The path does not exist, or a folder lacks a file.
         ValueError: A record is broken (says file and record number), nothing of the category is
-            there, or `revision` or `variant` does not belong to this source.
+            there, nobody has read a paraphrase, or `revision` or `variant` does not belong to this
+            source or category.
     """
     if revision is not None and source != "hub":
         raise ValueError(f"revision {revision!r} belongs to source=hub, got source={source!r}")
     if variant != "pairs" and source != "bundled":
         raise ValueError(f"variant {variant!r} belongs to source=bundled, got source={source!r}")
+    if variant != "pairs" and variant != ("graded" if category == 1 else "paraphrase"):
+        raise ValueError(f"category {category} has no variant {variant!r}")
     differences: list[str] = []
     if source == "bundled":
         questions = _bundled(category, variant)
@@ -77,6 +89,12 @@ def load_questions(
             questions = read_release(path, category)
         else:
             questions = [q for q in read_questions(path) if q.category == category]
+    unread = [question.id for question in questions if question.reviewed is False]
+    if unread and not allow_unreviewed:
+        raise ValueError(
+            f"{source}: nobody has reviewed {unread}; read each against its original and set "
+            "reviewed: true, or take them as they are with -T allow_unreviewed=true"
+        )
     if not questions:
         raise ValueError(f"source {source!r} holds no question of category {category}")
     if differences:
@@ -85,7 +103,8 @@ def load_questions(
             source,
             "; ".join(differences),
         )
-    return Loaded(questions, source, revision, differences)
+    paraphrase = variant == "paraphrase" or any(q.reviewed is not None for q in questions)
+    return Loaded(questions, source, revision, differences, paraphrase)
 
 
 def keep(
@@ -151,6 +170,29 @@ def noise_dataset(questions: Sequence["NoiseQuestion"], name: str) -> MemoryData
     )
 
 
+def labelled_dataset(name: str) -> MemoryDataset:
+    """Hand-labelled wrong replies as a grader gets them; the target is the cause."""
+    questions = labelled_questions()
+    samples = []
+    for labelled in labelled_replies():
+        question = questions[labelled.question]
+        prompt = cause_prompt(
+            labelled.category, question.question, question.explanation, labelled.reply
+        )
+        samples.append(
+            Sample(
+                id=labelled.id,
+                input=[
+                    ChatMessageSystem(content=CAUSE_INSTRUCTION),
+                    ChatMessageUser(content=prompt),
+                ],
+                target=labelled.cause,
+                metadata={"category": labelled.category, "why": labelled.why},
+            )
+        )
+    return MemoryDataset(samples, name=name)
+
+
 def _audit(question: Question) -> dict[str, Any]:
     audit = audit_of(question)
     return {"audit": audit.status, "audited_label": audit.label} if audit else {}
@@ -163,12 +205,13 @@ def provenance(loaded: Loaded, asked: Sequence[Question]) -> dict[str, Any]:
         "revision": loaded.revision,
         "n_questions": len(asked),
         "questions_hash": questions_hash(asked),
+        **({"paraphrase": True} if loaded.paraphrase else {}),
         **({"differences_from_release": loaded.differences} if loaded.differences else {}),
     }
 
 
-def _bundled(category: int, variant: "Variant") -> list[Question]:
-    if category == 1 and variant != "pairs":
+def _bundled(category: int, variant: "Variant | Literal['paraphrase']" = "pairs") -> list[Question]:
+    if variant == "graded":
         from dprivbench_inspect.generate import generate_category_1  # sympy; slow to import
 
         return generate_category_1(variant)
@@ -176,7 +219,20 @@ def _bundled(category: int, variant: "Variant") -> list[Question]:
     if category == 1:
         return read_questions(data / "category_1.jsonl")
     files = sorted((data / "category_2").glob("*.yaml"))
-    return [question for file in files for question in read_questions(file)]
+    questions = [question for file in files for question in read_questions(file)]
+    if variant == "pairs":
+        return questions
+    texts = {
+        record["id"]: record["question"]
+        for file in files
+        for record in yaml.safe_load((data / "paraphrases" / file.name).read_text("utf-8"))
+        if "id" in record
+    }
+    return [
+        Question.model_validate(question.model_dump() | {"question": texts[question.id]})
+        for question in questions
+        if question.id in texts
+    ]
 
 
 def _from_hub(category: int, revision: str | None) -> tuple[list[Question], str]:

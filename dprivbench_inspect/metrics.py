@@ -178,13 +178,13 @@ def over_questions(outcomes: Iterable[Outcome]) -> Estimate:
     return rate_over_questions((outcome.question_id, outcome.right) for outcome in outcomes)
 
 
-def rate_over_questions(marked: Iterable[tuple[str, bool]]) -> Estimate:
-    """Share of marked replies and 1.96 standard errors, clustered as in `over_questions`.
+def rate_over_questions(marked: Iterable[tuple[str, float]]) -> Estimate:
+    """Mean mark of replies and 1.96 standard errors, clustered as in `over_questions`.
 
     Args:
-        marked: Question of each reply, and whether it is marked.
+        marked: Question of each reply, and its mark: whether something is so, or a share.
     """
-    marks, n = Counter[str](), Counter[str]()
+    marks, n = defaultdict[str, float](float), Counter[str]()
     for question, mark in marked:
         n[question] += 1
         marks[question] += mark
@@ -305,7 +305,7 @@ def mean_of(values: Sequence[float]) -> Estimate:
     return Estimate(mean, 1.96 * math.sqrt(variance / n))
 
 
-def _clustered(clusters: Sequence[tuple[int, int]]) -> Estimate:
+def _clustered(clusters: Sequence[tuple[float, int]]) -> Estimate:
     """Mean of right over all, 1.96 standard errors; each cluster is (right, all)."""
     n, g = sum(size for _, size in clusters), len(clusters)
     mean = ratio(sum(right for right, _ in clusters), n)

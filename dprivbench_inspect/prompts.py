@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from dprivbench_inspect.exemplars import EXEMPLARS
@@ -16,6 +17,14 @@ INSTRUCTION = (
 NOISE_INSTRUCTION = (
     "Reason first, step by step. Then give $t$ as one formula, in the letters named above and no "
     "others, inside \\boxed{}."
+)
+HELP_START = (
+    "Statements from the literature follow, each under its id in square brackets. Some may have "
+    "nothing to do with the question."
+)
+CITE_INSTRUCTION = (
+    'On the line before the box write "Used:" and the ids of the statements that your argument '
+    'rests on, or "Used: none".'
 )
 EXAMPLE_START = "Here is an example of a question and a worked answer.\n\nExample question:\n"
 EXAMPLE_ANSWER = "\n\nExample answer:\n"
@@ -47,6 +56,25 @@ def prompt_for(form: PromptForm, question: str, *, exemplars: str, pair: str) ->
     return EXAMPLE_START + example.question + EXAMPLE_ANSWER + example.answer + EXAMPLE_END + asked
 
 
+def help_prompt(question: str, statements: Sequence[Mapping[str, str]]) -> str:
+    r"""The whole prompt of the hard track.
+
+    Args:
+        question: Its text, left as it is.
+        statements: `id`, `title` and `statement` of each, as they are shown; without any the
+            prompt is the one of `prompt_for` with "zero_shot".
+
+    >>> shown = {"id": "zcdp", "title": "zCDP", "statement": "$M$ …"}
+    >>> help_prompt("Is it?", [shown]).split("\n\n")[2]
+    '[zcdp] zCDP\n$M$ …'
+    """
+    if not statements:
+        return f"{question}\n\n{INSTRUCTION}"
+    texts = [f"[{one['id']}] {one['title']}\n{one['statement'].strip()}" for one in statements]
+    instruction = f"{INSTRUCTION} {CITE_INSTRUCTION}"
+    return "\n\n".join([question, HELP_START, *texts, instruction])
+
+
 def noise_prompt(form: PromptForm, question: str, mechanism: str) -> str:
     """The whole prompt that asks for the smallest noise.
 
@@ -68,13 +96,29 @@ def noise_prompt(form: PromptForm, question: str, mechanism: str) -> str:
 
 
 def question_in(prompt: str) -> str:
-    """The question's own text in a prompt that `prompt_for` or `noise_prompt` made.
+    """The question's own text in a prompt that a function above made.
 
     >>> question_in(prompt_for("zero_shot", "Is 1 > 0?", exemplars="laplace", pair="laplace-1"))
     'Is 1 > 0?'
     """
-    asked = prompt.rpartition(EXAMPLE_END)[2]
+    asked = prompt.rpartition(EXAMPLE_END)[2].partition(f"\n\n{HELP_START}")[0]
     return asked.removesuffix(f"\n\n{INSTRUCTION}").removesuffix(f"\n\n{NOISE_INSTRUCTION}")
+
+
+PARAPHRASE_INSTRUCTION = (
+    "Between the marks below stands a question on differential privacy. Rewrite it so that it "
+    "means exactly the same and reads as if somebody else had written it: other letters for the "
+    "symbols, another order of sentences and of steps where the order does not matter, other "
+    "words. Keep every assumption, every constant, every quantifier, the neighbouring relation, "
+    "what is public and what is released. Do not answer it, do not hint at the answer, add "
+    "nothing and leave nothing out. Keep the form: LaTeX between dollars, Markdown lists for "
+    "steps.\n\nReply with the rewritten question between <paraphrase> and </paraphrase>, once."
+)
+
+
+def paraphrase_prompt(question: str) -> str:
+    """The whole prompt that asks for a question in other words."""
+    return f"{PARAPHRASE_INSTRUCTION}\n\n<question>\n{question.strip()}\n</question>"
 
 
 # What the judge reads, where a model is bound to the role `grader` and a reply holds no boxed

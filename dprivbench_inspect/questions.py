@@ -127,6 +127,9 @@ class Question(BaseModel):
     reference: Reference | None = None
     explanation: str | None = None
     evidence: Literal["certificate", "citation"] | None = None
+    reviewed: bool | None = Field(
+        default=None, description="of a text that a model wrote: whether a person has read it"
+    )
     # What the public release says beside its questions; gives the answer away.
     release: dict[str, Any] | None = None
 

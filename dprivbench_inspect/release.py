@@ -96,7 +96,9 @@ def read_release(path: Path, category: int) -> list[Question]:
                 f"are told by their names {names}, any other holds category 2"
             )
         return release_questions([Part(mechanism, _read_records(path), str(path))])
-    folder = path / f"category_{category}"
+    # In Git the release keeps them in data/, beside its theorems.
+    places = [path / f"category_{category}", path / "data" / f"category_{category}"]
+    folder = next((place for place in places if place.is_dir()), places[0])
     parts = []
     for config, mechanism in config_names(category).items():
         file = folder / f"{config}.json"

@@ -3,7 +3,7 @@
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from dprivbench_inspect.prompts import PromptForm, noise_prompt, prompt_for
+from dprivbench_inspect.prompts import PromptForm, help_prompt, noise_prompt, prompt_for
 
 
 @solver
@@ -27,6 +27,17 @@ def ask_verdict(form: PromptForm = "zero_shot") -> Solver:
             exemplars=state.metadata.get("mechanism", "category_2"),
             pair=str(state.metadata.get("sibling", state.sample_id)),
         )
+        return await generate(state, seed=_seed(state))
+
+    return solve
+
+
+@solver
+def ask_with_help() -> Solver:
+    """Ask once with the statements of the sample's metadata, to be cited by id; seed as above."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state.user_prompt.text = help_prompt(state.input_text, state.metadata["statements"])
         return await generate(state, seed=_seed(state))
 
     return solve

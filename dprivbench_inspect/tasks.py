@@ -1,27 +1,34 @@
 """The tasks: DPrivBench's two categories. arXiv:2604.15851."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
 from inspect_ai.log import HeadlineMetric
+from inspect_ai.solver import generate
 from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dprivbench_inspect import __version__
+from dprivbench_inspect.attribution_scorer import labelled_cause
+from dprivbench_inspect.citation_scorer import citations
 from dprivbench_inspect.dataset import (
     Loaded,
     keep,
+    labelled_dataset,
     load_questions,
     noise_dataset,
     provenance,
     question_dataset,
 )
+from dprivbench_inspect.hard_track import Help, find_embedder, hard_track
 from dprivbench_inspect.noise_scorer import noise_scale
 from dprivbench_inspect.prompts import PromptForm
 from dprivbench_inspect.questions import Question
 from dprivbench_inspect.scorers import paper_verdict, verdict
-from dprivbench_inspect.solvers import ask_noise, ask_verdict
+from dprivbench_inspect.solvers import ask_noise, ask_verdict, ask_with_help
 
 # N-X: N moves when scores stop being comparable, X when arguments change.
 COMPARABILITY, INTERFACE = 1, "A"
@@ -68,6 +75,23 @@ class Category2(Arguments):
 
     topics: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
     subjects: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
+    variant: Literal["pairs", "paraphrase"]
+    allow_unreviewed: bool
+
+
+class Hard(BaseModel):
+    """Arguments of `dprivbench_hard`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    help: Help
+    source: str
+    revision: str | None
+    theorems: str | None
+    k: int = Field(ge=1)
+    distractors: int = Field(ge=0)
+    embedder: str | None
+    paper_extraction: bool
 
 
 @task
@@ -105,9 +129,11 @@ def dprivbench_cat1(
 def dprivbench_cat2(
     topics: str | list[str] | None = None,
     subjects: str | list[str] | None = None,
+    variant: str = "pairs",
     prompt: str = "zero_shot",
     source: str = "bundled",
     revision: str | None = None,
+    allow_unreviewed: bool = False,
     paper_extraction: bool = False,
 ) -> Task:
     """Algorithms from the literature, each true claim beside false siblings: does it hold?
@@ -115,16 +141,82 @@ def dprivbench_cat2(
     Args:
         topics: Keep these only, such as dp_sgd or svt. None keeps all 18.
         subjects: Keep these only: Accounting and Composition, DP-ML, DP-statistics, Data-Adaptive.
+        variant: "pairs" asks all; "paraphrase" asks the true claims in other words, under the same
+            ids. For source=bundled.
         prompt: "zero_shot", or "one_shot" with a worked example.
-        source: As for `dprivbench_cat1`.
+        source: As for `dprivbench_cat1`; a file that `dprivbench paraphrase` wrote is one in our
+            form.
         revision: As for `dprivbench_cat1`.
+        allow_unreviewed: Take a file with paraphrases that no person has reviewed.
         paper_extraction: As for `dprivbench_cat1`.
     """
     given = Category2.model_validate(locals())
-    loaded = load_questions(2, given.source, given.revision)
+    loaded = load_questions(
+        2,
+        given.source,
+        given.revision,
+        given.variant,
+        allow_unreviewed=given.allow_unreviewed,
+    )
     questions = keep(loaded.questions, "topics", "topic", given.topics)
     questions = keep(questions, "subjects", "subject", given.subjects)
     return _verdict_task("DPrivBench Category 2", given, loaded, questions, headline="F1")
+
+
+@task
+def dprivbench_hard(
+    help: str = "theorems",
+    source: str = "bundled",
+    revision: str | None = None,
+    theorems: str | None = None,
+    k: int = 5,
+    distractors: int = 0,
+    embedder: str | None = None,
+    paper_extraction: bool = False,
+) -> Task:
+    """Hard questions of Category 2 with statements of the literature in the prompt, cited by id.
+
+    Args:
+        help: "theorems" shows what the question rests on; "related" a true claim on another
+            algorithm, with the reason why it holds; "retrieval" what a search over all theorem
+            records finds; "none" nothing, for comparison on the same questions. A claim and its
+            false siblings see the same, but for what is retrieved.
+        source: "bundled": our hard questions, chosen by the rule in `theorems.hard_questions`;
+            "hub" or a path in the release's layout: its own 18.
+        revision: As for `dprivbench_cat1`.
+        theorems: Folder of the release's Git repository, which holds its theorems: with official
+            questions for help=theorems and help=retrieval. None looks in and beside `source`.
+        k: How many statements are retrieved.
+        distractors: For help=theorems: put so many other statements among the right ones.
+        embedder: For help=retrieval: search by embeddings instead of words; the function that
+            turns a list of texts into vectors, as package.module:function.
+        paper_extraction: As for `dprivbench_cat1`.
+    """
+    given = Hard.model_validate(locals())
+    track = hard_track(
+        given.help,
+        load_questions(2, given.source, given.revision),
+        Path(given.theorems) if given.theorems else None,
+        k=given.k,
+        distractors=given.distractors,
+        embed=find_embedder(given.embedder) if given.embedder else None,
+    )
+    name = "DPrivBench: hard questions"
+    scorers = [verdict()]
+    if given.help != "none":
+        scorers.append(citations())
+    if given.paper_extraction:
+        scorers.append(paper_verdict())
+    return Task(
+        dataset=MemoryDataset(track.samples, name=name),
+        solver=ask_with_help(),
+        scorer=scorers,
+        headline_metric=HeadlineMetric(scorer="verdict", metric="F1"),
+        version=COMPARABILITY,
+        display_name=name,
+        viewer=_VIEW,
+        metadata=_metadata(given) | provenance(track.loaded, track.questions),
+    )
 
 
 @task
@@ -145,7 +237,8 @@ def dprivbench_calibrate(
         prompt: As for `dprivbench_cat1`.
     """
     given = Calibrate.model_validate(locals())
-    from dprivbench_inspect.calibration import noise_questions  # sympy; slow to import
+    # sympy; slow to import
+    from dprivbench_inspect.calibration import noise_questions, noise_questions_hash
 
     questions = keep(list(noise_questions()), "mechanisms", "mechanism", given.mechanisms)
     questions = keep(questions, "functions", "function_id", given.functions)
@@ -157,7 +250,29 @@ def dprivbench_calibrate(
         headline_metric=HeadlineMetric(scorer="noise_scale", metric="equal"),
         version=COMPARABILITY,
         display_name=name,
-        metadata=_metadata(given) | {"source": "bundled", "n_questions": len(questions)},
+        metadata=_metadata(given)
+        | {
+            "source": "bundled",
+            "n_questions": len(questions),
+            "questions_hash": noise_questions_hash(questions),
+        },
+    )
+
+
+@task
+def dprivbench_grader_check() -> Task:
+    """Is the model a good grader? It finds the causes of wrong replies that a person has labelled.
+
+    Run it with the model that is to be bound to the role `grader` of `attribution`.
+    """
+    name = "DPrivBench: a grader on labelled replies"
+    return Task(
+        dataset=labelled_dataset(name),
+        solver=generate(),
+        scorer=labelled_cause(),
+        version=COMPARABILITY,
+        display_name=name,
+        metadata=_metadata(None),
     )
 
 
@@ -176,13 +291,13 @@ def _verdict_task(
     )
 
 
-def _metadata(given: BaseModel) -> dict[str, Any]:
+def _metadata(given: BaseModel | None) -> dict[str, Any]:
     return {
         "full_task_version": f"{COMPARABILITY}-{INTERFACE}",
         "task_comparability_version": COMPARABILITY,
         "task_interface_version": INTERFACE,
         "package_version": __version__,
-        "arguments": given.model_dump(mode="json"),
+        "arguments": given.model_dump(mode="json") if given else {},
     }
 
 

@@ -12,9 +12,11 @@ from dprivbench_inspect import tasks
 def dprivbench_cat2(
     topics: str | list[str] | None = None,
     subjects: str | list[str] | None = None,
+    variant: str = "pairs",
     prompt: str = "zero_shot",
     source: str = "bundled",
     revision: str | None = None,
+    allow_unreviewed: bool = False,
     paper_extraction: bool = False,
 ) -> Task:
     """See `dprivbench_inspect.tasks.dprivbench_cat2`."""

@@ -1,0 +1,77 @@
+"""Search over theorem records: BM25, or embeddings of the caller's choice."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dprivbench_inspect.theorems import Theorem
+
+# Texts → vectors, shape (n_texts, dimensions).
+Embed = Callable[[Sequence[str]], ArrayLike]
+
+# Commands that only shape a formula; the others (\Phi, \ln, \mathcal{N}…) tell what it is about.
+_LAYOUT = re.compile(
+    r"\\(?:frac|left|right|big|Big|bigl|bigr|text|mathrm|mathbb|mathcal|quad|qquad|dots|cdot|in"
+    r"|le|ge|to|begin|end|sum|ldots|displaystyle|,|;|!|\\)(?![A-Za-z])"
+)
+
+
+def retrieve(
+    question: str, theorems: Sequence[Theorem], k: int, embed: Embed | None = None
+) -> list[str]:
+    """Ids of the k theorems nearest to a question, best first; at equal scores the earlier one.
+
+    Args:
+        question: Its text as the model reads it. Nothing else is looked at.
+        theorems: The corpus; a record is searched by title and statement.
+        k: How many, at least 1; a smaller corpus gives all it has.
+        embed: Embeddings to compare by their angle; None searches by words with BM25.
+
+    Raises:
+        ValueError: k below 1, an empty corpus, or vectors of another shape.
+    """
+    if k < 1 or not theorems:
+        raise ValueError(f"expected k >= 1 and theorems to search, got k={k} of {len(theorems)}")
+    texts = [f"{theorem.title}\n{theorem.statement}" for theorem in theorems]
+    scores = _bm25(question, texts) if embed is None else _angles(question, texts, embed)
+    best = np.argsort(-scores, kind="stable")[:k]
+    return [theorems[index].id for index in best]
+
+
+def recall(found: Sequence[str], right: Sequence[str]) -> float:
+    """Share of the right ids among those found.
+
+    >>> recall(["a", "b"], ["b", "c"])
+    0.5
+    """
+    return sum(name in found for name in right) / len(right)
+
+
+def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    import bm25s
+
+    words = bm25s.tokenize([_words(t) for t in (*texts, query)], return_ids=False, **_QUIET)
+    index = bm25s.BM25()
+    index.index(words[:-1], **_QUIET)
+    known = [word for word in words[-1] if word in index.vocab_dict]
+    if not known:
+        return np.zeros(len(texts))
+    return np.asarray(index.get_scores(known), dtype=np.float64)
+
+
+def _angles(query: str, texts: Sequence[str], embed: Embed) -> NDArray[np.float64]:
+    vectors = np.asarray(embed([*texts, query]), dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(texts) + 1:
+        raise ValueError(f"the embedder gave shape {vectors.shape} for {len(texts) + 1} texts")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(lengths > 0, lengths, 1)
+    return np.asarray(unit[:-1] @ unit[-1], dtype=np.float64)
+
+
+def _words(text: str) -> str:
+    return re.sub(r"[^A-Za-zÀ-ÿ]+", " ", _LAYOUT.sub(" ", text))
+
+
+_QUIET = {"show_progress": False}
