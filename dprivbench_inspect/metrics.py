@@ -233,13 +233,18 @@ def pair_accuracy(outcomes: Sequence[Outcome]) -> float:
     sibling (Category 2); a true claim is in as many pairs as it has false siblings. nan without
     pairs. A model that says the same to both is right on none.
     """
+    marks = pair_marks(outcomes)
+    return ratio(sum(both for _, _, both in marks), len(marks))
+
+
+def pair_marks(outcomes: Sequence[Outcome]) -> list[tuple[tuple[object, ...], int, bool]]:
+    """Pairs of `pair_accuracy`: what names the true claim, the epoch, whether both are right."""
     holds = {(_pair(o), o.epoch): o.right for o in outcomes if o.label == "yes"}
-    both = [
-        o.right and holds[_pair(o), o.epoch]
+    return [
+        (_pair(o), o.epoch, o.right and holds[_pair(o), o.epoch])
         for o in outcomes
         if o.label == "no" and (_pair(o), o.epoch) in holds
     ]
-    return ratio(sum(both), len(both))
 
 
 def constant_rows(counts: Counts) -> dict[Label, Counts]:
