@@ -1,6 +1,6 @@
 """Anytime-valid ε of an audit: bets on hits, with a threshold that earlier trials have chosen.
 
-The first pairs use the threshold that theory gives for perfect answers. After 10, 20, 40, … pairs
+The first pairs use the threshold that theory gives for perfect answers. After 5, 10, 20, … pairs
 it is chosen again from all pairs so far; so is the side, hits with the canary or misses without
 it. Each pair's threshold depends on earlier pairs only, which is what an e-process allows.
 """
@@ -17,7 +17,7 @@ from contextleak_inspect.calibration import FloatArray
 from contextleak_inspect.inversion import smallest_accepted
 from contextleak_inspect.sequential import pair_ceiling, pair_payoffs
 
-FIRST_BLOCK = 10
+FIRST_BLOCK = 5
 # (pairs so far, thresholds) → chance of a hit with and without the canary, shapes (pairs, t)
 Chances = Callable[[slice, FloatArray], tuple[FloatArray, FloatArray]]
 
