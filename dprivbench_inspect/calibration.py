@@ -6,7 +6,9 @@ for a number that is published, and 2Δ/ε for a selection. It is the smallest f
 claim is meant for every d >= 3: t may not depend on d.
 """
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,6 +67,12 @@ def noise_questions() -> Iterator[NoiseQuestion]:
                 mechanism.parameter,
                 constants,
             )
+
+
+def noise_questions_hash(questions: Iterable[NoiseQuestion]) -> str:
+    """Hash of what is asked and which answers are right."""
+    asked = [[question.id, question.question, question.answer] for question in questions]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
 
 def noise_question_text(

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,7 +106,17 @@ def verify(category: str, variant: str) -> None:
 
 @main.command()
 @click.argument("logs", nargs=-1, required=True)
-def report(logs: tuple[str, ...]) -> None:
+@click.option(
+    "--attribution",
+    is_flag=True,
+    help="Add accuracy by function and mechanism, and why replies are wrong.",
+)
+@click.option(
+    "--figures",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --attribution: draw heat maps into this folder.",
+)
+def report(logs: tuple[str, ...], attribution: bool, figures: Path | None) -> None:
     """Print tables of finished runs beside the paper's rows.
 
     LOGS are log files or folders of them.
@@ -113,7 +124,7 @@ def report(logs: tuple[str, ...]) -> None:
     from dprivbench_inspect.report import report as report_text
 
     try:
-        click.echo(report_text(logs))
+        click.echo(report_text(logs, attribution=attribution, figures=figures))
     except (ValueError, FileNotFoundError) as error:
         raise click.ClickException(str(error)) from error
 

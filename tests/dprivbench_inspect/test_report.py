@@ -15,7 +15,8 @@ from inspect_ai.log import EvalLog, write_eval_log
 from dprivbench_inspect import baselines
 from dprivbench_inspect.mechanisms import MECHANISMS
 from dprivbench_inspect.questions import TOPICS
-from dprivbench_inspect.report import PAPER_RESULTS, accuracy_table, as_text, read_runs, report
+from dprivbench_inspect.report import PAPER_RESULTS, accuracy_table, report
+from dprivbench_inspect.report_runs import as_text, read_runs
 from dprivbench_inspect.tasks import dprivbench_cat1, dprivbench_cat2
 
 
@@ -45,7 +46,7 @@ def test_the_header_names_the_task_whatever_the_file_is_called(tmp_path: Path) -
     renamed = tmp_path / "teamB final (2).eval"
     Path(log.location).rename(renamed)
     runs, notes = read_runs([str(tmp_path)])
-    assert ([r.category for r in runs], notes) == ([1], [])
+    assert ([r.task for r in runs], notes) == (["dprivbench_cat1"], [])
     assert read_runs([str(renamed)])[0][0].location == str(renamed)
 
 
