@@ -12,8 +12,8 @@ import sys
 import threading
 from typing import IO, Any
 
-from dprivbench_inspect.symbolic_latex import read_formula
-from dprivbench_inspect.symbolic_tree import Names, Node
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tree import Names, Node
 
 LIMIT = 3.0  # seconds for one pair of formulas
 _START_LIMIT = 120.0  # seconds until sympy is imported, on a machine that is busy

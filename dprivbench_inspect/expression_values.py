@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import Node
+from dprivbench_inspect.latex_tokens import ReadingError
+from dprivbench_inspect.latex_tree import Node
 
 Array = NDArray[np.float64]
 DIGITS = 40

@@ -23,9 +23,9 @@ from dprivbench_inspect.expression_values import (
     evaluate,
     precise_excess,
 )
-from dprivbench_inspect.symbolic_latex import read_formula
-from dprivbench_inspect.symbolic_tokens import ReadingError, Token, latex_of, show, split, tokenize
-from dprivbench_inspect.symbolic_tree import Node, number, symbols
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError, Token, latex_of, show, split, tokenize
+from dprivbench_inspect.latex_tree import Node, number, symbols
 
 Result = Literal["equal", "too_little", "too_much", "unreadable"]
 RESULTS: tuple[Result, ...] = ("equal", "too_little", "too_much", "unreadable")

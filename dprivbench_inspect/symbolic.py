@@ -29,6 +29,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError
+from dprivbench_inspect.latex_tree import Names, Node
 from dprivbench_inspect.symbolic_closed_form import Value, closed_form
 from dprivbench_inspect.symbolic_compare import (
     NO_PAIR,
@@ -38,11 +41,8 @@ from dprivbench_inspect.symbolic_compare import (
     needed_latex,
     positive_size,
 )
-from dprivbench_inspect.symbolic_latex import read_formula
 from dprivbench_inspect.symbolic_question import Claim, read_claim
 from dprivbench_inspect.symbolic_sensitivity import Point, Sensitivity, sensitivity
-from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import Names, Node
 from dprivbench_inspect.symbolic_values import Work, evaluate
 
 _ENOUGH = 1 - 1e-8  # printed noise over needed noise; Δ is right to about 1e-9

@@ -2,7 +2,7 @@ r"""Numbers Δ(n) → a formula in n and the public constants that fits all of t
 
 A fit is a guess at the formula, not a proof of it. What keeps it honest: more points than free
 coefficients, coefficients that must be plain constants, agreement to nine digits at every point,
-and the formula is read back by `symbolic_latex` before it is used.
+and the formula is read back by `latex_formula` before it is used.
 """
 
 import math
@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dprivbench_inspect.symbolic_latex import read_formula
-from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import Names
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError
+from dprivbench_inspect.latex_tree import Names
 from dprivbench_inspect.symbolic_values import Array, Work, evaluate
 
 _TOLERANCE = 1e-9

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dprivbench_inspect.latex_tokens import ReadingError
+from dprivbench_inspect.latex_tree import Node
 from dprivbench_inspect.symbolic_noise import Noise
 from dprivbench_inspect.symbolic_question import Claim, Guarantee
 from dprivbench_inspect.symbolic_sensitivity import Pair, Point
-from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import Node
 from dprivbench_inspect.symbolic_values import Array, Work, evaluate
 
 NO_PAIR = Pair((), 1, 0.0, 0.0)

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError, Token, latex_of, split
+from dprivbench_inspect.latex_tree import RELATIONS, Names, Node, numbers, symbols
 from dprivbench_inspect.symbolic_function import Function, plain_names
-from dprivbench_inspect.symbolic_latex import read_formula
 from dprivbench_inspect.symbolic_text import Text
-from dprivbench_inspect.symbolic_tokens import ReadingError, Token, latex_of, split
-from dprivbench_inspect.symbolic_tree import RELATIONS, Names, Node, numbers, symbols
 from dprivbench_inspect.symbolic_values import Array, Work, evaluate
 
 Values = Mapping[str, float]

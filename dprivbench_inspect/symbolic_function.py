@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dprivbench_inspect.symbolic_latex import read_formula
-from dprivbench_inspect.symbolic_text import WORDS, Text
-from dprivbench_inspect.symbolic_tokens import ReadingError, Token, show, split
-from dprivbench_inspect.symbolic_tree import (
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError, Token, show, split
+from dprivbench_inspect.latex_tree import (
     LOOPS,
     Names,
     Node,
@@ -17,6 +16,7 @@ from dprivbench_inspect.symbolic_tree import (
     symbol,
     symbols,
 )
+from dprivbench_inspect.symbolic_text import WORDS, Text
 from dprivbench_inspect.symbolic_values import is_sum_over_entries
 
 _QUARTILE = re.compile(r"Q_[123]")

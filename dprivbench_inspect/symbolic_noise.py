@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError, Token, latex_of, show, split
+from dprivbench_inspect.latex_tree import Names, Node, number, symbol, symbols
 from dprivbench_inspect.symbolic_function import plain_names
-from dprivbench_inspect.symbolic_latex import read_formula
 from dprivbench_inspect.symbolic_text import Text
-from dprivbench_inspect.symbolic_tokens import ReadingError, Token, latex_of, show, split
-from dprivbench_inspect.symbolic_tree import Names, Node, number, symbol, symbols
 
 Family = Literal["Laplace", "Gaussian", "Gumbel", "exponential"]
 Quantity = Literal["scale", "variance", "standard deviation", "rate"]

@@ -8,6 +8,9 @@ once, one claim. Otherwise the question is refused with a reason.
 import re
 from typing import Literal, NamedTuple
 
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError, Token, latex_of, split
+from dprivbench_inspect.latex_tree import Names, Node, symbols
 from dprivbench_inspect.symbolic_constants import (
     Values,
     choices_of_constants,
@@ -16,11 +19,8 @@ from dprivbench_inspect.symbolic_constants import (
     read_sizes,
 )
 from dprivbench_inspect.symbolic_function import plain_names, read_function
-from dprivbench_inspect.symbolic_latex import read_formula
 from dprivbench_inspect.symbolic_noise import Noise, noise_at_the_end, put_in, read_noise
 from dprivbench_inspect.symbolic_text import Text, read_text
-from dprivbench_inspect.symbolic_tokens import ReadingError, Token, latex_of, split
-from dprivbench_inspect.symbolic_tree import Names, Node, symbols
 from dprivbench_inspect.symbolic_values import CONSTANTS
 
 Guarantee = Literal["pure", "GDP", "zCDP"]

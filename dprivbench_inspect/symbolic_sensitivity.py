@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import Node, numbers, symbols
+from dprivbench_inspect.latex_tokens import ReadingError
+from dprivbench_inspect.latex_tree import Node, numbers, symbols
 from dprivbench_inspect.symbolic_values import (
     CONSTANTS,
     Array,

@@ -8,7 +8,7 @@ inserting) is refused.
 import re
 from typing import NamedTuple
 
-from dprivbench_inspect.symbolic_tokens import ReadingError, Token, show, tokenize
+from dprivbench_inspect.latex_tokens import ReadingError, Token, show, tokenize
 
 MAX_LENGTH = 6000
 WORDS = frozenset(

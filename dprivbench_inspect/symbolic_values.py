@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import LOOPS, Node, symbols
+from dprivbench_inspect.latex_tokens import ReadingError
+from dprivbench_inspect.latex_tree import LOOPS, Node, symbols
 
 Array = NDArray[np.float64]
 MAX_CELLS = 40_000_000  # numbers computed for one function, about a second of work

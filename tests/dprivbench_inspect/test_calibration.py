@@ -8,10 +8,10 @@ from dprivbench_inspect.calibration import noise_questions, smallest_noise
 from dprivbench_inspect.equality import PLAIN, _to_sympy
 from dprivbench_inspect.expressions import compare_boxed, grid
 from dprivbench_inspect.functions import function
+from dprivbench_inspect.latex_formula import read_formula
 from dprivbench_inspect.mechanisms import MECHANISMS
 from dprivbench_inspect.noise_exemplars import NOISE_EXEMPLARS
 from dprivbench_inspect.symbolic import solve
-from dprivbench_inspect.symbolic_latex import read_formula
 
 QUESTIONS = list(noise_questions())
 EPS, MU, RHO = sp.symbols("varepsilon mu rho", positive=True)

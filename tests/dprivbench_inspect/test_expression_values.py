@@ -5,8 +5,8 @@ import pytest
 
 from dprivbench_inspect.equality import PLAIN
 from dprivbench_inspect.expression_values import evaluate, precise_excess
-from dprivbench_inspect.symbolic_latex import read_formula
-from dprivbench_inspect.symbolic_tokens import ReadingError
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError
 
 N = {"n": np.array([3.0, 4.0])}
 

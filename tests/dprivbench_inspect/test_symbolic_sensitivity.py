@@ -7,11 +7,11 @@ import pytest
 
 from dprivbench_inspect.functions import function_bank
 from dprivbench_inspect.generate import generate_category_1
-from dprivbench_inspect.symbolic_latex import read_formula
+from dprivbench_inspect.latex_formula import read_formula
+from dprivbench_inspect.latex_tokens import ReadingError
+from dprivbench_inspect.latex_tree import Names
 from dprivbench_inspect.symbolic_question import read_claim
 from dprivbench_inspect.symbolic_sensitivity import SIZES, sensitivity
-from dprivbench_inspect.symbolic_tokens import ReadingError
-from dprivbench_inspect.symbolic_tree import Names
 from dprivbench_inspect.symbolic_values import Work, evaluate, is_sum_over_entries
 
 TEXTS = {q.function_id: q.question for q in generate_category_1() if q.mechanism == "laplace"}

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from dprivbench_inspect.symbolic_tokens import ReadingError
+from dprivbench_inspect.latex_tokens import ReadingError
 
 MAX_TREE_DEPTH = 120  # keeps Python's stack out of reach of functions that call themselves
 
@@ -13,7 +13,7 @@ class Node(NamedTuple):
     `op` is num (value: the number), sym (name), vector (all entries), entry and order (one
     argument: the index, or the place in ascending order), call (name: the function), sum, prod,
     max_of and min_of (name: the index; arguments: body, lowest and highest index, condition), or
-    an operation of `symbolic_values`.
+    an operation on numbers such as add and pow.
     """
 
     op: str

@@ -8,7 +8,7 @@ be read in two ways (`a/2b`), it refuses with a `ReadingError`: a tree is never 
 import re
 from collections.abc import Sequence
 
-from dprivbench_inspect.symbolic_tokens import (
+from dprivbench_inspect.latex_tokens import (
     Cursor,
     ReadingError,
     Token,
@@ -16,7 +16,7 @@ from dprivbench_inspect.symbolic_tokens import (
     split,
     tokenize,
 )
-from dprivbench_inspect.symbolic_tree import (
+from dprivbench_inspect.latex_tree import (
     LOOPS,
     ONE,
     RELATIONS,

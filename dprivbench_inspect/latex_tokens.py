@@ -8,7 +8,7 @@ MAX_TOKENS = 2000
 
 
 class ReadingError(ValueError):
-    """A text that the symbolic solver cannot read with certainty; says what stopped it."""
+    """A text that cannot be read with certainty; says what stopped the reader."""
 
 
 class Token(NamedTuple):
