@@ -1,13 +1,14 @@
 """One row of an audit → every number that it reports, each with how it came about."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from contextleak_inspect.adaptive import Choice, Goal, bets, choose, epsilon_running
-from contextleak_inspect.audit_run import Arm, Run
+from contextleak_inspect.audit_run import WORLDS, Arm, Run
 from contextleak_inspect.bounds import EpsilonBound, Setting, epsilon_bound
 from contextleak_inspect.calibration import FloatArray, gdp_epsilon
 from contextleak_inspect.estimators import epsilon_best_of, epsilon_lower_bound
@@ -38,8 +39,10 @@ from contextleak_inspect.thresholds import (
     missing_against_auditor,
 )
 from contextleak_inspect.vote_laws import VoteLaw
+from contextleak_inspect.votes import TrialVotes
 
 TARGET_FPRS = (0.1, 0.05, 0.01)
+SAME_EMBEDDING = 1e-4  # one text, embedded in batches of other lengths, differs by less
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +136,7 @@ def main_bound(run: Run, audited: RowAudit) -> EpsilonBound | None:
         return audited.exact
     if run.config.bound == "e_process":
         return audited.integrated or audited.e_process
-    if run.config.bound == "gaussian_dp" and audited.row.level == "histogram":
+    if run.config.bound == "gaussian_dp" and audited.row.level in {"histogram", "embedding"}:
         return audited.gaussian
     return audited.bound
 
@@ -209,7 +212,7 @@ def _gaussian(
 ) -> EpsilonBound | None:
     """Of the histogram only. That no answer varied in this run does not prove that none can."""
     config, row = run.config, audit_rows(run.config)[index]
-    if row.level != "histogram" or not 0 < row_sigma(config, row) < math.inf:
+    if row.level not in {"histogram", "embedding"} or not 0 < row_sigma(config, row) < math.inf:
         return None
     cut = _cut(run, index, scores_in, scores_out)
     return cut and epsilon_if_gaussian(
@@ -282,7 +285,7 @@ def _cuts(run: Run, row: Row) -> FloatArray:
     config = run.config
     if row.level == "log-probability":
         return np.linspace(-20.0, 20.0, 401)
-    if row.level != "histogram":
+    if row.one_bit:
         return np.array([0.5])
     between = np.array(fixed_grid(config, row))
     noise = score_noise(config, row)
@@ -311,14 +314,12 @@ def _exact(run: Run, row: Row, setting: Setting) -> tuple[EpsilonBound | None, f
     speaks of the event that the canary's label is released.
     """
     config = run.config
-    answers = {(record.votes["in"], record.votes["out"]) for record in run.records}
     failed = any(record.failed(world) for record in run.records for world in record.votes)
-    if len(answers) != 1 or failed:
+    if not run.records or failed or not answers_repeat(run.records) or row.level == "text":
         return None, None
-    record, [(votes_in, votes_out)] = run.records[0], answers
-    counts_in, counts_out = (count_votes(v, len(record.labels)) for v in (votes_in, votes_out))
-    if row.level == "histogram":
-        step = float(np.linalg.norm(counts_in - counts_out))
+    record = run.records[0]
+    if row.level in {"histogram", "embedding"}:
+        step = _moved(record)
         sigma = row_sigma(config, row)
         mu = 0.0 if step == 0 or math.isinf(sigma) else step / sigma if sigma else math.inf
         epsilon = gdp_epsilon(mu, config.delta)
@@ -348,3 +349,21 @@ def _exact(run: Run, row: Row, setting: Setting) -> tuple[EpsilonBound | None, f
         setting=setting,
     )
     return bound, best
+
+
+def answers_repeat(records: Sequence[TrialVotes]) -> bool:
+    """No answer changed between repeats of a trial: votes are equal, and embeddings to rounding."""
+    if len({(record.votes["in"], record.votes["out"]) for record in records}) > 1:
+        return False
+    along = [r.embedded.along["in"] + r.embedded.along["out"] for r in records if r.embedded]
+    return not along or bool(np.ptp(along, axis=0).max() < SAME_EMBEDDING)
+
+
+def _moved(record: TrialVotes) -> float:
+    """How far the canary moves what noise is added to: the histogram, or the mean embedding."""
+    if record.embedded is not None:
+        return record.embedded.between or 0.0
+    counts_in, counts_out = (
+        count_votes(record.votes[world], len(record.labels)) for world in WORLDS
+    )
+    return float(np.linalg.norm(counts_in - counts_out))

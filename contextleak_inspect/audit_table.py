@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextleak_inspect.audit_row import TARGET_FPRS, RowAudit, audit_row, main_bound
 from contextleak_inspect.audit_run import WORLDS, Run
 from contextleak_inspect.bounds import EpsilonBound
+from contextleak_inspect.embedding_step import embedding_step
 from contextleak_inspect.plan import model_calls
 from contextleak_inspect.roc import fpr_label
 from contextleak_inspect.votes import EMPTY_AT_CAP, NO_LABEL, PROMPT_CUT, REFUSED, error_rates
@@ -58,6 +59,14 @@ def run_values(run: Run) -> dict[str, float]:
     ):
         for world in WORLDS:
             values[f"{name} {world}"] = _share(marks[world], letters)
+    step = embedding_step(records)
+    if step is not None:
+        texts = [r.embedded for r in records if r.embedded is not None]
+        values |= {
+            **step._asdict(),
+            "texts embedded": float(sum(r.texts for r in texts)),
+            "texts cut": float(sum(r.truncated for r in texts)),
+        }
     return values | {
         "null control changed": sum(null) / len(null) if null else math.nan,
         "model calls": float(sum(r.calls for r in records)),

@@ -18,7 +18,7 @@ from inspect_ai.model import (
 )
 
 from contextleak_inspect.canaries import ABSENT
-from contextleak_inspect.queries import check_window
+from contextleak_inspect.queries import Prompt, check_window
 from contextleak_inspect.trials import Audit, Call, Trial, call_seed
 from contextleak_inspect.votes import label_log_odds
 
@@ -40,12 +40,6 @@ async def ask(model: Model, audit: Audit, trial: Trial, call: Call) -> ModelOutp
     Inspect's cache, whose key holds the seed, can replay an audit but never give one reply to two
     calls. For the log-probability of a text the rest of the canary is forced by a grammar.
     """
-    messages: list[ChatMessage] = [
-        ChatMessageSystem(content=call.prompt.system),
-        ChatMessageUser(
-            content=call.prompt.user, metadata=_cue(audit) if str(model) == SIMULATED else None
-        ),
-    ]
     begun = call.prompt.begun
     config = GenerateConfig(seed=call_seed(audit, trial, call.key))
     if audit.config.membership == "logprob":
@@ -57,8 +51,20 @@ async def ask(model: Model, audit: Audit, trial: Trial, call: Call) -> ModelOutp
             rest = audit.canary.text[len(audit.canary.head) :]
             config.extra_body = {"grammar": _only(rest)}
             config.max_tokens = FORCED_TOKENS
-    if begun:
-        messages.append(ChatMessageAssistant(content=begun))
+    return await ask_prompt(model, audit, call.prompt._replace(begun=begun), config)
+
+
+async def ask_prompt(
+    model: Model, audit: Audit, prompt: Prompt, config: GenerateConfig
+) -> ModelOutput:
+    """The model's reply to a prompt of this audit, whether it is part of a trial or not."""
+    cue = _cue(audit) if str(model) == SIMULATED else None
+    messages: list[ChatMessage] = [
+        ChatMessageSystem(content=prompt.system),
+        ChatMessageUser(content=prompt.user, metadata=cue),
+    ]
+    if prompt.begun:
+        messages.append(ChatMessageAssistant(content=prompt.begun))
     return await model.generate(messages, config=config)
 
 

@@ -33,6 +33,7 @@ def trial_warnings(trials: Sequence[TrialVotes], planned: Mapping[World, int]) -
         base_rate(rates.false_votes, rates.clean),
         unequal_lengths(tokens),
         changed_answers(sum(null), len(null)),
+        cut_texts(trials),
     ]
     return [warning for warning in found if warning is not None]
 
@@ -102,6 +103,19 @@ def unequal_lengths(tokens: Mapping[World, Sequence[int]]) -> str | None:
         f"prompts with the canary have {means['in']:.0f} tokens, those without {means['out']:.0f}: "
         f"{gap:.0%} apart, so length may be what the model answers to; take a canary of the length "
         "of an exemplar, or more exemplars"
+    )
+
+
+def cut_texts(trials: Sequence[TrialVotes]) -> str | None:
+    """Texts of which the embedding model read only the head."""
+    records = [trial.embedded for trial in trials if trial.embedded is not None]
+    cut = sum(record.truncated for record in records)
+    if not cut:
+        return None
+    return (
+        f"{cut} of {sum(record.texts for record in records)} texts are longer than the embedding "
+        "model reads, so that replies which differ in their tails look alike; lower --max-tokens "
+        "or take a model with a longer window"
     )
 
 

@@ -102,7 +102,7 @@ class AuditConfig(BaseModel):
     filter_similarity: float = Field(default=0.8, gt=0, le=1)
     filter_pattern: str | None = None
     embedding: str = Field(default=EMBEDDING, description="embedding model of esa")
-    candidates: int = Field(default=10, ge=1, description="zero-shot texts that esa chooses from")
+    candidates: int = Field(default=10, ge=1, description="zero-shot texts of esa and ksa")
     reference_pairs: int = Field(default=8, ge=1, description="calls for esa's direction, by two")
     keyword_mechanism: Literal["joint", "ptr"] = "joint"
     n_keywords: int = Field(default=10, ge=1, description="words that ksa releases, at most")
@@ -225,9 +225,12 @@ def _check_source(c: AuditConfig) -> None:
         )
 
 
-_FIELDS_OF = {
-    "esa": ("embedding", "candidates", "reference_pairs"),
-    "ksa": ("keyword_mechanism", "n_keywords"),
+_DEFENSES_OF = {
+    "embedding": ("esa",),
+    "reference_pairs": ("esa",),
+    "candidates": ("esa", "ksa"),
+    "keyword_mechanism": ("ksa",),
+    "n_keywords": ("ksa",),
 }
 
 
@@ -258,11 +261,10 @@ def _check_defense(c: AuditConfig) -> None:
             re.compile(c.filter_pattern)
         except re.error as error:
             raise ValueError(f"filter_pattern {c.filter_pattern!r}: {error}") from error
-    for defense, names in _FIELDS_OF.items():
-        fields = AuditConfig.model_fields
-        wrong = [name for name in names if getattr(c, name) != fields[name].default]
-        if wrong and c.defense != defense:
-            raise ValueError(f"{wrong} belong to {defense!r}, not to {c.defense!r}")
+    for name, defenses in _DEFENSES_OF.items():
+        given = getattr(c, name) != AuditConfig.model_fields[name].default
+        if given and c.defense not in defenses:
+            raise ValueError(f"{name} belongs to {' and '.join(defenses)}, not to {c.defense!r}")
     if c.task == "generation" and c.canary_label is not None:
         raise ValueError("canary_label is for classification; in generation y_c is the canary")
     if c.membership == "logprob" and c.defense not in UNTOUCHED_DEFENSES:

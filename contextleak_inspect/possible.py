@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contextleak_inspect.canary_effect import rnm_mu
+from contextleak_inspect.canary_effect import esa_mu, rnm_mu
 from contextleak_inspect.config import AuditConfig
 from contextleak_inspect.mixtures import best_accuracy, best_tpr, true_epsilon
 from contextleak_inspect.rao_blackwell import label_probability
@@ -40,6 +40,7 @@ def possible(
     n_labels: int = 2,
     false_votes: float = 0.0,
     misses: float = 0.0,
+    step: float = 2.0,
 ) -> Possible:
     """The best any attack can do in this row; nan where no noise of known law is added.
 
@@ -53,12 +54,17 @@ def possible(
         n_labels: Number of labels to vote for.
         false_votes: Chance of a shard without the canary to vote for its label.
         misses: Chance of a shard with the canary not to do so.
+        step: Of embeddings, ‖e_c - e_c̄‖ · cos between the two replies and the detector; 2 is the
+            most that unit vectors allow. A released text shows at most as much.
     """
-    if row.epsilon is None or math.isnan(false_votes + misses):
+    if row.epsilon is None or row.level == "keywords" or math.isnan(false_votes + misses):
         return NOTHING
     if row.epsilon == 0:
         return Possible(0.5, config.target_fpr, 0.0)
     settings = (config.ensemble, config.vote_balance == "tied", config.delta, config.target_fpr)
+    if config.defense == "esa":
+        sigma = row_sigma(config, row)
+        return _esa(sigma, config.ensemble, false_votes, misses, min(step, 2.0), *settings[2:])
     if config.defense == "label_rr":
         return _label_rr(row.epsilon, n_labels + 1, false_votes, misses, *settings[2:])
     return _rnm(
@@ -85,6 +91,14 @@ def _rnm(
     if label_only:
         law, mu = _label_law(law, sigma, n_labels), math.inf
     return _best(law, mu, delta, fpr)
+
+
+@lru_cache(maxsize=4096)
+def _esa(
+    sigma: float, m: int, false_votes: float, misses: float, step: float, delta: float, fpr: float
+) -> Possible:
+    law = vote_law(m, false_votes=false_votes, misses=misses)
+    return _best(law, esa_mu(m, sigma, max(step, 0.0)), delta, fpr)
 
 
 @lru_cache(maxsize=4096)

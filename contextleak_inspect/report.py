@@ -19,7 +19,8 @@ from contextleak_inspect.audit_run import WORLDS, Run, gather
 from contextleak_inspect.audit_table import naive_calls
 from contextleak_inspect.bounds import EpsilonBound
 from contextleak_inspect.checks import trial_warnings
-from contextleak_inspect.config import AuditConfig, audit_config
+from contextleak_inspect.config import GAUSSIAN_DEFENSES, AuditConfig, audit_config
+from contextleak_inspect.embedding_step import embedding_step
 from contextleak_inspect.possible import possible
 from contextleak_inspect.rao_blackwell import flip_probability_upper
 from contextleak_inspect.roc import fpr_label
@@ -115,7 +116,10 @@ def _settings(audit: AuditLog) -> list[str]:
 
 
 def _calibration(c: AuditConfig) -> str:
-    if c.defense != "rnm":
+    if c.defense == "ksa":
+        mechanism = {"joint": "joint exponential mechanism", "ptr": "propose-test-release"}
+        return f"; {c.n_keywords} words by {mechanism[c.keyword_mechanism]}, for {c.neighbouring}"
+    if c.defense not in GAUSSIAN_DEFENSES:
         return ""
     return f"; σ for {c.neighbouring}, {c.noise_calibration}"
 
@@ -129,9 +133,22 @@ def _answers(run: Run) -> list[str]:
         return ", ".join(f"{marks[w].count(letter)} of {len(marks[w])} {w}" for w in WORLDS)
 
     return [
+        *_embeddings(run),
         f"answers: false votes q̂ = {_rate(rates.false_votes, rates.clean)}, misses r̂ = "
         f"{_rate(rates.misses, rates.planted)}; no label {of(NO_LABEL)}; refused {of(REFUSED)}; "
-        f"null control changed {sum(null)} of {len(null)}"
+        f"null control changed {sum(null)} of {len(null)}",
+    ]
+
+
+def _embeddings(run: Run) -> list[str]:
+    step = embedding_step(run.records)
+    if step is None:
+        return []
+    texts = [r.embedded for r in run.records if r.embedded is not None]
+    return [
+        f"embeddings: {run.config.embedding}, {sum(t.texts for t in texts)} texts, "
+        f"{sum(t.truncated for t in texts)} cut; replies with the canary lie {step.distance:.2f} "
+        f"from those without, cos to the detector {step.cos_angle:.2f}"
     ]
 
 
@@ -143,6 +160,9 @@ def _heading(row: RowAudit) -> str:
     said = {
         "histogram": "Noisy histogram",
         "label": "Released label",
+        "embedding": "Noisy mean embedding",
+        "text": "Released text",
+        "keywords": "Released keywords",
         "reply": "Reply",
         "log-probability": "Log-probabilities of the model (grey-box)",
     }[row.row.level]
@@ -167,8 +187,16 @@ def _tables(run: Run, rows: Sequence[RowAudit]) -> list[str]:
         ])
     rates = error_rates(run.records)
     n_labels = len(run.records[0].labels) if run.records else 2
+    step = embedding_step(run.records)
     given = [
-        possible(run.config, row.row, n_labels=n_labels, false_votes=rates.q, misses=rates.r)
+        possible(
+            run.config,
+            row.row,
+            n_labels=n_labels,
+            false_votes=rates.q,
+            misses=rates.r,
+            step=2.0 if step is None else step.step,
+        )
         for row in rows
     ]
     epsilons = [
@@ -250,7 +278,8 @@ def _below(run: Run, rows: Sequence[RowAudit]) -> list[str]:
         "integrated out. if Gaussian: a test of the claimed μ, a bound only if answers never vary.",
         f"paper: plug-in ln((TPR - δ) / {c.target_fpr:g}), no bound, at most {ceiling:.2f}",
         "whatever leaks. optimistic: threshold of the same trials. possible: most any attack can",
-        "show if the model never errs; at q̂, r̂: with the error rates measured here, as if exact.",
+        "show if the model never errs; at q̂, r̂: with the error rates (and the distance of",
+        "embeddings) measured here, as if exact.",
     ]
     if not run.complete:
         lines.append(

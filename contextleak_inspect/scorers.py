@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contextleak_inspect.audit_run import Run
     from contextleak_inspect.scoring import Released
 
-Levels = Literal["histogram", "label", "reply", "log-probability"]
+Levels = Literal["histogram", "label", "embedding", "text", "keywords", "reply", "log-probability"]
 
 
 @metric(scores="unreduced")
@@ -73,6 +73,9 @@ def audited_answers() -> Metric:
         {
             "ε=* histogram": [audit("histogram")],
             "ε=* label": [audit("label")],
+            "ε=* embedding": [audit("embedding")],
+            "ε=* text": [audit("text")],
+            "ε=* keywords": [audit("keywords")],
             "reply": [audit("reply")],
             "log-probability": [audit("log-probability")],
         },

@@ -11,10 +11,18 @@ from contextleak_inspect.calibration import (
     Neighbouring,
     analytic_sigma,
     classical_sigma,
+    embedding_sensitivity,
     randomized_response,
     vote_sensitivity,
 )
-from contextleak_inspect.config import PRIVATE_DEFENSES, UNPARSED, AuditConfig, World, audit_config
+from contextleak_inspect.config import (
+    GAUSSIAN_DEFENSES,
+    PRIVATE_DEFENSES,
+    UNPARSED,
+    AuditConfig,
+    World,
+    audit_config,
+)
 from contextleak_inspect.mechanisms import (
     count_votes,
     noise_rng,
@@ -23,16 +31,38 @@ from contextleak_inspect.mechanisms import (
     randomized_labels,
 )
 from contextleak_inspect.rao_blackwell import label_probability
+from contextleak_inspect.text_releases import (
+    ORTHOGONAL,
+    clean_score,
+    keyword_chance,
+    names_canary,
+    noisy_texts,
+    release_keywords,
+    speaks_for_canary,
+    text_chance,
+)
 from contextleak_inspect.votes import TrialVotes
 
-# What the auditor sees: the noisy histogram, the label that wins, the reply of a defense without
-# noise, or (grey-box) the model's own log-probabilities.
-Level = Literal["histogram", "label", "reply", "log-probability"]
+# What the auditor sees: of votes the noisy histogram or the label that wins; of texts the noisy
+# mean embedding, the released text or keywords; the reply of a defense without noise, or (grey-box)
+# the model's own log-probabilities.
+Level = Literal["histogram", "label", "embedding", "text", "keywords", "reply", "log-probability"]
 OBSERVATIONS: dict[Level, Observation] = {
     "histogram": "noisy_aggregate",
     "label": "final_output",
+    "embedding": "noisy_aggregate",
+    "text": "final_output",
+    "keywords": "noisy_aggregate",
     "reply": "final_output",
     "log-probability": "clean_votes",
+}
+
+
+_LEVELS: dict[str, tuple[Level, ...]] = {
+    "rnm": ("histogram", "label"),
+    "label_rr": ("label",),
+    "esa": ("embedding", "text"),
+    "ksa": ("keywords",),
 }
 
 
@@ -52,7 +82,7 @@ class Row(NamedTuple):
     @property
     def one_bit(self) -> bool:
         """The score is 0 or 1, so there is one threshold and nothing to choose."""
-        return self.level in {"label", "reply"}
+        return self.level in {"label", "text", "keywords", "reply"}
 
 
 class Seen(NamedTuple):
@@ -60,8 +90,9 @@ class Seen(NamedTuple):
 
     Attributes:
         score: Membership score, higher means canary in; nan where the trial failed.
-        clean: Before known noise: the clean score ("histogram"), or the chance of a hit ("label").
-            nan where the trial failed or no noise of known law is added.
+        clean: Before known noise: the clean score ("histogram", "embedding"), or for one bit the
+            chance of a hit, an unbiased estimate of it for texts. nan where the trial failed or
+            no noise of known law is added.
     """
 
     score: float
@@ -94,7 +125,7 @@ def audit_rows(config: AuditConfig) -> tuple[Row, ...]:
         return (Row("log-probability", None),)
     if config.defense not in PRIVATE_DEFENSES:
         return (Row("reply", None),)
-    levels: list[Level] = ["histogram", "label"] if config.defense == "rnm" else ["label"]
+    levels = _LEVELS[config.defense]
     return tuple(Row(level, epsilon) for level in levels for epsilon in config.epsilon)
 
 
@@ -119,6 +150,10 @@ def release(record: TrialVotes, config: AuditConfig) -> Released:
             pairs = [(Seen(record.logprob_scores.get(world, 0.0), math.nan), None)]
         elif config.defense == "rnm":
             pairs = _noisy_votes(record, config, world)
+        elif config.defense == "esa":
+            pairs = [(seen, None) for seen in _noisy_embeddings(record, config, world)]
+        elif config.defense == "ksa":
+            pairs = [(_keywords(record, config, e, world), None) for e in config.epsilon]
         elif config.defense == "label_rr":
             pairs = [_flipped_label(record, epsilon, world) for epsilon in config.epsilon]
         else:
@@ -137,20 +172,39 @@ def vote_sigma(epsilon: float, delta: float, neighbouring: Neighbouring, calibra
     return sigma(epsilon, delta, vote_sensitivity(neighbouring))
 
 
+@cache
+def embedding_sigma(
+    m: int, epsilon: float, delta: float, neighbouring: Neighbouring, calibration: str
+) -> float:
+    """Standard deviation of the noise on each coordinate of the mean embedding, at one ε."""
+    sigma = analytic_sigma if calibration == "analytic" else classical_sigma
+    return sigma(epsilon, delta, embedding_sensitivity(m, neighbouring))
+
+
 def row_sigma(config: AuditConfig, row: Row) -> float:
-    """σ of a row of `rnm`; nan for the others."""
-    if config.defense != "rnm" or row.epsilon is None:
+    """σ of a row of `rnm` or `esa`; nan for the others."""
+    if config.defense not in GAUSSIAN_DEFENSES or row.epsilon is None:
         return math.nan
-    return vote_sigma(row.epsilon, config.delta, config.neighbouring, config.noise_calibration)
+    noise = (row.epsilon, config.delta, config.neighbouring, config.noise_calibration)
+    if config.defense == "rnm":
+        return vote_sigma(*noise)
+    return embedding_sigma(config.ensemble, *noise)
 
 
 def score_noise(config: AuditConfig, row: Row) -> float | None:
-    """Standard deviation of the noise in the score of a row, if it is Gaussian: √2 σ."""
-    return math.sqrt(2) * row_sigma(config, row) if row.level == "histogram" else None
+    """Standard deviation of the noise in a row's score, if it is Gaussian: √2 σ, or m σ̄ of esa."""
+    if row.level == "histogram":
+        return math.sqrt(2) * row_sigma(config, row)
+    return config.ensemble * row_sigma(config, row) if row.level == "embedding" else None
 
 
 def perfect_scores(config: AuditConfig) -> tuple[float, float]:
-    """Clean vote difference without and with the canary, of a model that never errs."""
+    """Clean score without and with the canary, of a model that never errs.
+
+    Vote difference; or, of embeddings, 0 and the distance of two orthogonal replies.
+    """
+    if config.defense == "esa":
+        return 0.0, ORTHOGONAL
     planted = (config.ensemble - 1) // 2 if config.vote_balance == "tied" else 0
     out = float(2 * planted - config.ensemble)
     return out, out + 2
@@ -158,13 +212,15 @@ def perfect_scores(config: AuditConfig) -> tuple[float, float]:
 
 def fixed_threshold(config: AuditConfig, row: Row) -> float:
     """The threshold that theory gives before any trial: half-way between the perfect scores."""
-    if row.level == "histogram":
+    if row.level in {"histogram", "embedding"}:
         return sum(perfect_scores(config)) / 2
     return 0.5 if row.one_bit else 0.0
 
 
 def fixed_grid(config: AuditConfig, row: Row) -> list[float]:
-    """Thresholds given before any trial: one between any two numbers of votes."""
+    """Thresholds given before any trial: one between any two numbers of votes, or replies."""
+    if row.level == "embedding":
+        return [ORTHOGONAL * (k + 0.5) for k in range(config.ensemble)]
     if row.level == "histogram":
         return [float(2 * k + 1 - config.ensemble) for k in range(config.ensemble)]
     return [fixed_threshold(config, row)]
@@ -240,6 +296,38 @@ def _noisy_votes(record: TrialVotes, config: AuditConfig, world: World) -> list[
         histograms.append((Seen(difference, clean), None))
         winners.append((Seen(float(label == record.answer), chance), label))
     return [*histograms, *winners]
+
+
+def _noisy_embeddings(record: TrialVotes, config: AuditConfig, world: World) -> list[Seen]:
+    """Rows of `esa`: for each ε one noisy mean, and the text that is nearest to it."""
+    texts = record.embedded
+    if texts is None:
+        raise ValueError(f"trial {record.trial} has no embeddings: it is not of an audit of 'esa'")
+    means, released = [], []
+    for epsilon in config.epsilon:
+        if epsilon == 0:
+            means.append(Seen(0.0, 0.0))
+            released.append(Seen(0.0, 0.0))
+            continue
+        sigma = row_sigma(config, Row("embedding", epsilon))
+        drawn = noisy_texts(texts, world, sigma, _rng(record, epsilon, "esa", world))
+        means.append(Seen(float(drawn.scores[0]), clean_score(texts, world)))
+        chance = text_chance(texts, world, sigma, _rng(record, epsilon, "esa chance", world))
+        released.append(Seen(float(speaks_for_canary(texts, drawn.choices)[0]), chance))
+    return [*means, *released]
+
+
+def _keywords(record: TrialVotes, config: AuditConfig, epsilon: float, world: World) -> Seen:
+    """A row of `ksa`: whether the released words name the canary."""
+    words = record.keywords
+    if words is None:
+        raise ValueError(f"trial {record.trial} has no words: it is not of an audit of 'ksa'")
+    if epsilon == 0:
+        return Seen(0.0, 0.0)
+    released = release_keywords(words, world, config, epsilon, _rng(record, epsilon, "ksa", world))
+    rng = _rng(record, epsilon, "ksa chance", world)
+    chance = keyword_chance(words, world, config, epsilon, rng)
+    return Seen(float(names_canary(words, config, released)), chance)
 
 
 def _flipped_label(record: TrialVotes, epsilon: float, world: World) -> _Pair:

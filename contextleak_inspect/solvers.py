@@ -26,13 +26,15 @@ from contextleak_inspect.calls import (
     temperature_sent,
     warn_once,
 )
-from contextleak_inspect.config import UNPARSED, World
+from contextleak_inspect.config import TEXT_DEFENSES, UNPARSED, World
 from contextleak_inspect.defenses import guard_prompt, guard_verdict, is_filtered
 from contextleak_inspect.private_data import Exemplar, deal
+from contextleak_inspect.public_texts import Texts, public_texts, with_texts
 from contextleak_inspect.trials import (
     Audit,
     Call,
     Trial,
+    audit_labels,
     call_seed,
     canary_shard,
     context,
@@ -66,6 +68,7 @@ def ensemble(audit: Audit) -> Solver:
         audit: The audit, made ready; the dataset must come from the same one.
     """
     settings = json.dumps(audit.config.record())
+    ask_public = public_texts(audit) if audit.config.defense in TEXT_DEFENSES else None
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         if state.epoch != 1:
@@ -82,6 +85,8 @@ def ensemble(audit: Audit) -> Solver:
         trial = audit.trials[state.metadata["trial"]]
         model, asked = get_model(), plan_calls(audit, trial)
         check_windows(model, asked)
+        public, made = await ask_public(model) if ask_public else (None, False)
+        before = len(transcript().events)
         outputs = await collect(*(ask(model, audit, trial, call) for call in asked))
         blocked = await _blocked(model, audit, trial, asked, outputs)
         votes = [
@@ -90,12 +95,15 @@ def ensemble(audit: Audit) -> Solver:
         ]
         events = [
             event
-            for event in transcript().events
+            for event in transcript().events[before:]
             if isinstance(event, ModelEvent) and event.role != "guard"
         ]
         record = _record(audit, trial, asked, outputs, votes).model_copy(
             update={"cached": sum(event.cache == "read" for event in events)}
         )
+        if public is not None:
+            texts = Texts(store=state.store)
+            record = await with_texts(texts, audit, record, asked, outputs, public, made=made)
         answers.trial = record
         answers.temperature_sent = temperature_sent(audit, events)
         state.output = ModelOutput.from_content(str(model), _summary(record))
@@ -150,7 +158,7 @@ def _read(audit: Audit, call: Call, output: ModelOutput, blocked: bool) -> Vote:
     vote = read_vote(
         output.completion,
         output.stop_reason,
-        labels=audit.data.labels,
+        labels=audit_labels(audit),
         canary=audit.canary,
         query=audit.query,
         blocked=blocked,
@@ -168,7 +176,7 @@ def _record(
     outputs: Sequence[ModelOutput],
     votes: Sequence[Vote],
 ) -> TrialVotes:
-    labels = audit.data.labels
+    labels = audit_labels(audit)
     by_world = {
         world: sorted((call.shard, i) for i, call in enumerate(asked) if world in call.worlds)
         for world in trial.worlds

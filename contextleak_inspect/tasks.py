@@ -104,10 +104,11 @@ def contextleak_classification(
         filter_similarity: Share of a private text that must agree, for fuzzy.
         filter_pattern: Pattern that blocks a reply, for regex.
     """
-    return _audit_task(prepare_audit(audit_config(locals() | {"task": "classification"})))
+    return audit_task(prepare_audit(audit_config(locals() | {"task": "classification"})))
 
 
-def _audit_task(audit: Audit) -> Task:
+def audit_task(audit: Audit) -> Task:
+    """The Inspect task of an audit that is made ready."""
     config = audit.config
     if (
         config.membership == "logprob"

@@ -23,7 +23,8 @@ class Reference:
 
     Attributes:
         direction: Unit vector from replies without the canary to those with it, shape (dim,).
-        absent: Mean embedding without the canary, shape (dim,).
+        absent: A typical embedding without the canary, the median of each coordinate: scores count
+            from it m times over, so one false answer must not move it. Shape (dim,).
         candidates: Embeddings of the zero-shot texts, shape (n_candidates, dim).
     """
 
@@ -41,11 +42,12 @@ class EmbeddingRecord(BaseModel):
 
     Attributes:
         model: Name of the embedding model.
-        truncated: Texts of which the model read only the head.
+        texts: Texts that were embedded, the reference's among them where this trial made it.
+        truncated: Those of which the model read only the head.
         gram: Inner products of (v, candidate 1, …, candidate K), shape (K + 1, K + 1).
-        origin: Mean along v of replies without the canary, from the calibration calls.
+        origin: The typical reply without the canary along v, from the calibration calls.
         along: Each shard's embedding along v, per world, shape (m,).
-        apart: Each shard's distance from the mean reply without the canary, shape (m,).
+        apart: Each shard's distance from the typical reply without the canary, shape (m,).
         means: Mean embedding along each candidate, per world, shape (K,).
         between: Distance between the two worlds' mean embeddings; None for one world.
     """
@@ -53,6 +55,7 @@ class EmbeddingRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
+    texts: int
     truncated: int
     gram: tuple[tuple[float, ...], ...]
     origin: float
@@ -102,11 +105,16 @@ def make_reference(present: ArrayLike, absent: ArrayLike, candidates: ArrayLike)
         direction = np.zeros(difference.shape)
     else:
         direction = canary_direction(present, absent)
-    return Reference(direction, without.mean(axis=0), unit_embeddings(candidates))
+    return Reference(direction, np.median(without, axis=0), unit_embeddings(candidates))
 
 
 def embedding_record(
-    model: str, embeddings: Mapping[World, ArrayLike], reference: Reference, truncated: int = 0
+    model: str,
+    embeddings: Mapping[World, ArrayLike],
+    reference: Reference,
+    *,
+    texts: int = 0,
+    truncated: int = 0,
 ) -> EmbeddingRecord:
     """The numbers that scoring needs of each world's shard embeddings, shape (m, dim)."""
     looked_at = np.vstack([reference.direction, reference.candidates])
@@ -115,6 +123,7 @@ def embedding_record(
     means = {world: vectors.mean(axis=0) for world, vectors in units.items()}
     return EmbeddingRecord(
         model=model,
+        texts=texts,
         truncated=truncated,
         gram=tuple(tuple(row) for row in (looked_at @ looked_at.T).tolist()),
         origin=float(reference.absent @ reference.direction),

@@ -23,7 +23,8 @@ class NoisyTexts(NamedTuple):
     """Releases of an embedding's aggregate.
 
     Attributes:
-        scores: Noisy mean along v, from the mean reply without the canary, times m; shape (draws,).
+        scores: m times the noisy mean along v, from the typical reply without the canary on;
+            shape (draws,).
         choices: Index of the candidate that is released, shape (draws,).
     """
 

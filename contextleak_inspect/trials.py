@@ -56,6 +56,13 @@ class Audit:
     id: str
 
 
+def audit_labels(audit: Audit) -> tuple[str, ...]:
+    """What a shard can vote for: the labels; in generation empty brackets and the canary."""
+    if audit.config.task == "classification":
+        return audit.data.labels
+    return audit.canary.other, audit.canary.answer
+
+
 def coin(seed: int, trial: int) -> bool:
     """Whether the canary is in: fair, independent over trials, and the same at every attempt.
 
@@ -178,23 +185,22 @@ def canary_shard(audit: Audit, trial: Trial) -> int:
 
 def prompts(audit: Audit, trial: Trial, world: World) -> tuple[Prompt, ...]:
     """One prompt per shard of one world."""
+    shards = deal(context(audit, trial, world), audit.config.ensemble)
+    return tuple(shard_prompt(audit, shard) for shard in shards)
+
+
+def shard_prompt(audit: Audit, exemplars: Sequence[Exemplar]) -> Prompt:
+    """The audit's query over some exemplars; over none it is zero-shot."""
     config = audit.config
-    exemplars = context(audit, trial, world)
-    shards = deal(exemplars, config.ensemble)
-    words, user = guard_words(config), audit.query.fill(audit.canary)
-    begun = audit.query.fill(audit.canary, "begun")
-    return tuple(
-        Prompt(
-            system_text(
-                config.task,
-                audit.data.labels if config.task == "classification" else (),
-                shard if config.defense != "zero_shot" else (),
-                words,
-            ),
-            user,
-            begun,
-        )
-        for shard in shards
+    return Prompt(
+        system_text(
+            config.task,
+            audit.data.labels if config.task == "classification" else (),
+            exemplars if config.defense != "zero_shot" else (),
+            guard_words(config),
+        ),
+        audit.query.fill(audit.canary),
+        audit.query.fill(audit.canary, "begun"),
     )
 
 
