@@ -239,11 +239,12 @@ def pair_accuracy(outcomes: Sequence[Outcome]) -> float:
 
 def pair_marks(outcomes: Sequence[Outcome]) -> list[tuple[tuple[object, ...], int, bool]]:
     """Pairs of `pair_accuracy`: what names the true claim, the epoch, whether both are right."""
-    holds = {(_pair(o), o.epoch): o.right for o in outcomes if o.label == "yes"}
+    keyed = [(_pair(o), o.epoch, o) for o in outcomes]
+    holds = {(pair, epoch): o.right for pair, epoch, o in keyed if o.label == "yes"}
     return [
-        (_pair(o), o.epoch, o.right and holds[_pair(o), o.epoch])
-        for o in outcomes
-        if o.label == "no" and (_pair(o), o.epoch) in holds
+        (pair, epoch, o.right and holds[pair, epoch])
+        for pair, epoch, o in keyed
+        if o.label == "no" and (pair, epoch) in holds
     ]
 
 

@@ -65,7 +65,7 @@ def claim_accuracy() -> Metric:
     """Accuracy and F1 with their intervals, pairs, and what a constant answer would get."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        return accuracy_summary(outcomes_of(scores))
+        return accuracy_summary(_latest.outcomes_of(scores))
 
     return compute
 
@@ -75,7 +75,7 @@ def claim_rates() -> Metric:
     """Shares of replies without verdict, by reason; cut short; decided by box or judge."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        return rate_summary(outcomes_of(scores))
+        return rate_summary(_latest.outcomes_of(scores))
 
     return compute
 
@@ -85,7 +85,7 @@ def claim_groups() -> Metric:
     """Accuracy per mechanism, topic, subject, perturbation and error pattern."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        return group_summary(outcomes_of(scores))
+        return group_summary(_latest.outcomes_of(scores))
 
     return compute
 
@@ -95,7 +95,7 @@ def audited_labels() -> Metric:
     """The numbers of `claim_accuracy` under the audited labels; for official questions only."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        return audited_summary(outcomes_of(scores))
+        return audited_summary(_latest.outcomes_of(scores))
 
     return compute
 
@@ -105,7 +105,7 @@ def published_numbers() -> Metric:
     """Accuracy, F1, precision and recall as the paper's code counts them."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        return published_summary(outcomes_of(scores))
+        return published_summary(_latest.outcomes_of(scores))
 
     return compute
 
@@ -157,33 +157,63 @@ def outcomes_of(scores: Sequence[SampleScore]) -> list[Outcome]:
     Everything is read from value, metadata and the sample's metadata, so a rescored log or one
     that was edited counts the same way. Scores of other scorers are left out.
     """
-    outcomes = []
-    for sample_score in scores:
-        value, own = sample_score.score.value, sample_score.score.metadata or {}
-        if not isinstance(value, dict) or "label" not in own:
-            continue
-        about = (sample_score.sample_metadata or {}).get
-        outcomes.append(
-            Outcome(  # by position: metrics run again and again during an eval
-                str(sample_score.sample_id),
-                own["label"],
-                "yes" if value.get("yes") else "no" if value.get("no") else None,
-                own.get("epoch", 1),
-                own.get("how", "none"),
-                own.get("reason"),
-                own.get("truncated", False),
-                about("mechanism"),
-                about("function_id"),
-                about("topic"),
-                about("subject"),
-                about("perturbation"),
-                about("error_pattern"),
-                about("sibling"),
-                about("audit"),
-                about("audited_label"),
-            )
-        )
-    return outcomes
+    found = [outcome_of(s.sample_id, s.score, s.sample_metadata) for s in scores]
+    return [outcome for outcome in found if outcome is not None]
+
+
+def outcome_of(
+    sample_id: str | int | None, score: Score, metadata: dict[str, Any] | None
+) -> Outcome | None:
+    """The outcome that a score of `verdict` or `paper_verdict` holds; None for other scores.
+
+    Args:
+        sample_id: The question.
+        score: What the scorer left.
+        metadata: Of the sample.
+    """
+    value, own = score.value, score.metadata or {}
+    if not isinstance(value, dict) or "label" not in own:
+        return None
+    about = (metadata or {}).get
+    return Outcome(  # by position: metrics run again and again during an eval
+        str(sample_id),
+        own["label"],
+        "yes" if value.get("yes") else "no" if value.get("no") else None,
+        own.get("epoch", 1),
+        own.get("how", "none"),
+        own.get("reason"),
+        own.get("truncated", False),
+        about("mechanism"),
+        about("function_id"),
+        about("topic"),
+        about("subject"),
+        about("perturbation"),
+        about("error_pattern"),
+        about("sibling"),
+        about("audit"),
+        about("audited_label"),
+    )
+
+
+class _Latest:
+    """The outcomes of the list of scores seen last.
+
+    Inspect computes metrics again and again during an eval and hands one list to each of them in
+    turn; reading it once instead of four times keeps our part of a run at a few percent.
+    """
+
+    def __init__(self) -> None:
+        self._scores: list[SampleScore] = []
+        self._outcomes: list[Outcome] = []
+
+    def outcomes_of(self, scores: list[SampleScore]) -> list[Outcome]:
+        """As the function `outcomes_of`; the same list, not an equal one, is read once."""
+        if scores is not self._scores or len(scores) != len(self._outcomes):
+            self._scores, self._outcomes = scores, outcomes_of(scores)
+        return self._outcomes
+
+
+_latest = _Latest()
 
 
 async def _decide(state: TaskState, synonyms: bool) -> _Decision:
