@@ -160,6 +160,11 @@ def _corners(answer: _Answer) -> list[dict[str, Array]]:
 _EQUALS = ("=", r"\ge")  # "t ≥ …" names the smallest t too
 _NEARLY = (r"\approx", r"\simeq", r"\cong")
 _SPACES = frozenset({r"\(", r"\)", r"\[", r"\]"})
+_STYLE = re.compile(
+    r"\$|\\(?:mathbf|boldsymbol|bm|pmb|underline|hat|tilde|widehat)(?![a-zA-Z])"
+    r"|\\mathrm(?=\s+[a-zA-Z])|\\(?:text)?color\s*\{[^{}]*\}"
+    r"|\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge)(?![a-zA-Z])"
+)
 # Words that may stand beside a formula without changing what it says.
 _WORDS = frozenset({
     "a", "an", "answer", "deviation", "is", "least", "mean", "minimal", "minimum", "noise", "of",
@@ -175,7 +180,9 @@ def _read(box: str) -> _Answer:
     """
     if len(box) > MAX_LENGTH:
         raise ReadingError(f"more than {MAX_LENGTH} characters")
-    tokens = [token for token in tokenize(box.replace("$", " ")) if token.text not in _SPACES]
+    tokens = [token for token in tokenize(_STYLE.sub(" ", box)) if token.text not in _SPACES]
+    while show(tokens[:1]) == "{" and len(split(tokens[1:-1], "}")) == 1 and tokens[-1].text == "}":
+        tokens = tokens[1:-1]
     formula, *asides = [part for part in split(tokens, ",", ";", r"\quad") if part] or [[]]
     for aside in asides:
         if not any(token.text in {r"\ge", r"\in", ">"} for token in aside):
@@ -229,13 +236,15 @@ _NAMED = re.compile(
     r"(?P<letter>\S+)(?: _ (?:\{[^{}]*\}|\S+))?(?: \^ (?:\\cdot|\\star|\\min|min|\{ min \}))?"
     r"(?: ')?(?: \( [^()]* \))?(?P<square> \^ 2)?"
 )
-_NO_NAMES = frozenset({"n", "a", r"\varepsilon", r"\mu", r"\rho", r"\Delta", "e", r"\pi"})
+_NO_NAMES = frozenset({"n", "a", "f", r"\varepsilon", r"\mu", r"\rho", r"\Delta", "e", r"\pi"})
 
 
 def _power_named(side: Sequence[Token]) -> int:
     r"""1 if a left side is a letter with all its marks, or words; 2 if its square; 0 if neither."""
     if not side:
         return 1
+    if [token.text for token in side[::2]][:2] == ["{", "}"]:  # {t}
+        side = [side[1], *side[3:]]
     match = _NAMED.fullmatch(show(side))
     if side[0].kind != "name" or match is None or match["letter"] in _NO_NAMES:
         return 0
