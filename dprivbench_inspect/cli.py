@@ -1,9 +1,8 @@
 """`dprivbench generate | verify | report | demo`."""
 
 import sys
-import time
-from pathlib import Path
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -12,14 +11,6 @@ from dprivbench_inspect import __version__
 
 if TYPE_CHECKING:
     from dprivbench_inspect.divergences import Certificate
-
-_DEMO = (
-    ("dprivbench_cat1", "dprivbench/always-yes"),
-    ("dprivbench_cat1", "dprivbench/always-no"),
-    ("dprivbench_cat1", "dprivbench/symbolic"),
-    ("dprivbench_cat2", "dprivbench/always-yes"),
-    ("dprivbench_cat2", "dprivbench/always-no"),
-)
 
 
 class Row(NamedTuple):
@@ -131,30 +122,28 @@ def report(logs: tuple[str, ...], attribution: bool, figures: Path | None) -> No
 
 @main.command()
 @click.option(
+    "--model",
+    default="gguf/smollm2-135m",
+    show_default=True,
+    help="Inspect's name of the real model; where it cannot be had, the others run.",
+)
+@click.option(
     "--log-dir",
-    default="logs/demo",
+    default="logs/demo/dprivbench",
     show_default=True,
     help="Where the logs go.",
 )
-def demo(log_dir: str) -> None:
-    """Ask the models that need no network all bundled questions, and print the tables."""
-    from inspect_ai import eval as run
+def demo(model: str, log_dir: str) -> None:
+    """Ask models that need no network every bundled question and a real one thirty; print tables.
 
-    from dprivbench_inspect import tasks
-    from dprivbench_inspect.report import report as report_text
+    Ctrl-C stops and prints what is finished.
+    """
+    from dprivbench_inspect.demo import demo as run_demo
 
-    logs = []
-    for number, (task, model) in enumerate(_DEMO, start=1):
-        click.echo(f"{number}/{len(_DEMO)} {task} with {model} … ", nl=False)
-        start = time.monotonic()
-        (log,) = run(getattr(tasks, task)(), model=model, log_dir=log_dir, display="none")
-        if log.status != "success":
-            raise click.ClickException(f"the run ended with status {log.status}: {log.error}")
-        count = log.results.completed_samples if log.results else 0
-        click.echo(f"{count} replies in {time.monotonic() - start:.0f} s")
-        logs.append(log.location)
-    click.echo("\n" + report_text(logs))
-    click.echo(f"Look at every reply: inspect view start --log-dir {log_dir}")
+    try:
+        run_demo(model, log_dir)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def _sensitivities() -> Iterator[Row]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
-from dprivbench_inspect import cli
+from dprivbench_inspect import cli, demo
 from dprivbench_inspect.cli import Row, main
 from dprivbench_inspect.generate import CATEGORY_1
 
@@ -62,14 +63,42 @@ def test_report_without_logs_says_so_in_a_line(tmp_path: Path) -> None:
     assert result.output.startswith("Error: no finished run of DPrivBench")
 
 
-@pytest.mark.slow
-def test_demo_runs_prints_both_tables_and_names_the_viewer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(cli, "_DEMO", (cli._DEMO[0], cli._DEMO[-1]))
-    result = CliRunner().invoke(main, ["demo", "--log-dir", str(tmp_path)])
+@pytest.fixture
+def short_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two offline runs of two questions each."""
+    few = {"limit": 2}
+    steps = [demo.OFFLINE[0]._replace(options=few), demo.OFFLINE[-1]._replace(options=few)]
+    monkeypatch.setattr(demo, "OFFLINE", steps)
+
+
+@pytest.mark.usefixtures("short_demo")
+def test_demo_without_a_real_model_says_why_and_prints_both_tables(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["demo", "--model", "gguf/nil", "--log-dir", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    assert "1/2 dprivbench_cat1 with dprivbench/always-yes … 588 replies" in result.output
+    assert "Without a real model: no small model 'nil' is known" in result.output
+    assert "1/2 dprivbench_cat1 with dprivbench/always-yes  2 replies" in result.output
     assert "DPrivBench Category 1: accuracy" in result.output
     assert "dprivbench/always-no [1]" in result.output
     assert f"inspect view start --log-dir {tmp_path}" in result.output
+
+
+@pytest.mark.usefixtures("short_demo")
+def test_demo_asks_the_model_it_is_given_thirty_questions(tmp_path: Path) -> None:
+    arguments = ["demo", "--model", "dprivbench/always-yes", "--log-dir", str(tmp_path)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "3/4 dprivbench_cat1 with dprivbench/always-yes .................... 20 replies" in (
+        result.output
+    )
+    assert "4/4 dprivbench_cat2 with dprivbench/always-yes .......... 10 replies" in result.output
+
+
+@pytest.mark.usefixtures("short_demo")
+def test_demo_stopped_by_ctrl_c_prints_what_is_finished(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runs = iter([demo.run, lambda *_, **__: [SimpleNamespace(status="cancelled")]])
+    monkeypatch.setattr(demo, "run", lambda *args, **options: next(runs)(*args, **options))
+    result = CliRunner().invoke(main, ["demo", "--model", "gguf/nil", "--log-dir", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "stopped\n\nDPrivBench Category 1: accuracy" in result.output
