@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -71,10 +72,11 @@ def hard_track(
     library = ours
     if official and help in {"theorems", "retrieval"}:
         library = _release_library(loaded, theorems)
+    claims = load_questions(2).questions if help == "related" else []
     samples = []
     for question in questions:
         if help == "related":
-            shown = [_related(question, ours)]
+            shown = [_related(question, ours, claims)]
             right = [shown[0]["id"]]
         else:
             shown, right = _theorems(help, question, library, k, distractors, embed)
@@ -138,14 +140,13 @@ def _among_others(question: Question, library: Library, right: list[str], n: int
     return names
 
 
-def _related(question: Question, library: Library) -> dict[str, str]:
+def _related(question: Question, library: Library, claims: Sequence[Question]) -> dict[str, str]:
     """A true claim of ours on another algorithm: the linked one, for official ones by topic."""
-    claims = {q.id: q for q in load_questions(2).questions if q.label == "yes"}
     link = library.link(question)
     if link is not None and link.related is not None:
-        claim = claims[link.related]
+        claim = next(q for q in claims if q.id == link.related)
     else:
-        claim = next(q for q in claims.values() if q.topic == question.topic)
+        claim = next(q for q in claims if q.label == "yes" and q.topic == question.topic)
     return {
         "id": claim.id,
         "title": "A claim on another algorithm, and why it holds",
