@@ -1,4 +1,4 @@
-"""`dprivbench generate | verify | report | demo`."""
+"""`dprivbench generate | verify | paraphrase | report | demo`."""
 
 import sys
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from dprivbench_inspect import __version__
 
 if TYPE_CHECKING:
     from dprivbench_inspect.divergences import Certificate
+    from dprivbench_inspect.report_formats import Format
 
 
 class Row(NamedTuple):
@@ -27,7 +28,7 @@ def main() -> None:
 
     Models are asked with Inspect: `inspect eval dprivbench_inspect/dprivbench_cat1 --model
     openai/gpt-5`, or `inspect eval tasks/dprivbench_cat1.py …` in the project's folder. The
-    commands here need no model and no network.
+    commands here need no model and no network, but for `paraphrase`.
     """
 
 
@@ -96,28 +97,154 @@ def verify(category: str, variant: str) -> None:
 
 
 @main.command()
+@click.option(
+    "--model",
+    required=True,
+    envvar="INSPECT_EVAL_MODEL",
+    help="Who paraphrases, as Inspect names models.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File in our form (.yaml) to write, or to go on with.",
+)
+@click.option("--source", default="bundled", show_default=True, help="As for the tasks.")
+@click.option("--topics", help="Only these, with commas between them.")
+def paraphrase(model: str, out: Path, source: str, topics: str | None) -> None:
+    """Let a model put the true claims of Category 2 into other words, for a person to review.
+
+    Every entry is marked reviewed: false, and a file with such entries is refused as a source. A
+    person compares each with its original, which stands above it, and sets reviewed: true. Then
+    `-T source=FILE` asks them, and `dprivbench report` sets both runs side by side.
+
+    Ctrl-C keeps what is done. The same command again asks for the rest.
+    """
+    import anyio
+    from inspect_ai.model import get_model
+
+    from dprivbench_inspect.dataset import keep, load_questions
+    from dprivbench_inspect.paraphrase import paraphrase_all, to_paraphrase
+    from dprivbench_inspect.questions import Question
+
+    if out.suffix != ".yaml":
+        raise click.ClickException(f"--out {out}: the file must end in .yaml")
+    try:
+        wanted = [topic.strip() for topic in topics.split(",")] if topics else None
+        questions = keep(load_questions(2, source).questions, "topics", "topic", wanted)
+        left = to_paraphrase(questions, out)
+    except (ValueError, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
+    done, useless = 0, 0
+
+    def progress(question: Question, wrong: str | None) -> None:
+        nonlocal done, useless
+        done, useless = done + 1, useless + (wrong is not None)
+        click.echo(f"{done}/{len(left)} {question.id}{f': left out, {wrong}' if wrong else ''}")
+
+    def state() -> str:
+        return f"{done - useless} of {len(left)} written to {out}; the same command asks again"
+
+    try:
+        anyio.run(paraphrase_all, left, get_model(model), out, progress)
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; {state()}")
+        sys.exit(130)
+    except ExceptionGroup as group:
+        raise click.ClickException(f"{group.exceptions[0]}\n{state()}") from group
+    if useless:
+        raise click.ClickException(state())
+    click.echo(f"{out}: {len(left)} new entries; read each and set reviewed: true")
+
+
+@main.command()
 @click.argument("logs", nargs=-1, required=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "csv", "latex", "html"]),
+    default="text",
+    show_default=True,
+    help="What to print.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write all tables, figures and a page into this folder instead.",
+)
 @click.option(
     "--attribution",
     is_flag=True,
     help="Add accuracy by function and mechanism, and why replies are wrong.",
 )
 @click.option(
-    "--figures",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="With --attribution: draw heat maps into this folder.",
+    "--compare",
+    type=(int, int),
+    multiple=True,
+    metavar="N M",
+    help="Compare runs [N] and [M] by a paired test, and list every changed verdict.",
 )
-def report(logs: tuple[str, ...], attribution: bool, figures: Path | None) -> None:
-    """Print tables of finished runs beside the paper's rows.
+@click.option(
+    "--register",
+    is_flag=True,
+    help="Print the evaluation_report block for the register of Inspect evals instead.",
+)
+def report(
+    logs: tuple[str, ...],
+    form: "Format",
+    out: Path | None,
+    attribution: bool,
+    compare: tuple[tuple[int, int], ...],
+    register: bool,
+) -> None:
+    r"""Tables and figures of finished runs beside the paper's numbers.
 
-    LOGS are log files or folders of them.
+    LOGS are log files, folders of them, patterns, or remote addresses (s3://…). A log that is
+    damaged or unfinished is named and left out. Runs that did not ask the same questions, or under
+    another version of the task, stand in tables of their own.
+
+    \b
+    dprivbench report logs
+    dprivbench report logs --format latex
+    dprivbench report logs --out report          # report/report.html, tables, SVG and PNG
+    dprivbench report logs --compare 1 2
+    dprivbench report logs --register >> eval.yaml
     """
-    from dprivbench_inspect.report import report as report_text
+    from dprivbench_inspect.report import as_format, make_report, write_report
+    from dprivbench_inspect.report_register import evaluation_report
 
     try:
-        click.echo(report_text(logs, attribution=attribution, figures=figures))
+        made = make_report(
+            logs,
+            attribution=attribution,
+            compare=compare,
+            pictures=out is not None or form == "html",
+            progress=_progress,
+            processes=2,
+        )
+        if register:
+            click.echo(evaluation_report(made.runs), nl=False)
+        elif out is not None:
+            for file in write_report(made, out):
+                click.echo(file)
+        else:
+            click.echo(as_format(made, form))
+        if register or out is not None:
+            click.echo("".join(f"{note}\n" for note in made.notes), nl=False, err=True)
     except (ValueError, FileNotFoundError) as error:
         raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("\nstopped", err=True)
+        sys.exit(130)
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    """One line on the terminal that counts up; on anything else a line each tenth of many."""
+    last = done == total
+    if sys.stderr.isatty():
+        click.echo(f"\r{what} {done}/{total}{chr(10) * last}", nl=False, err=True)
+    elif total >= 100 and done % max(1, total // 10) == 0:
+        click.echo(f"{what} {done}/{total}", err=True)
 
 
 @main.command()
