@@ -8,6 +8,7 @@ import click
 
 from contextleak_inspect import __version__
 from contextleak_inspect.config import DEFAULT_EPSILON, PRIVATE_DEFENSES, Defense
+from contextleak_inspect.search_command import search
 
 _PLANNED = tuple(name for name in get_args(Defense) if name not in {"zero_shot", "ksa"})
 
@@ -28,6 +29,9 @@ def main() -> None:
     Audits run with Inspect: `inspect eval contextleak_inspect/contextleak_classification …`. The
     commands here need no network.
     """
+
+
+main.add_command(search)
 
 
 @main.command()

@@ -65,8 +65,8 @@ def read_query(config: AuditConfig) -> Query:
     """The query that the audit names: one of ours, or a file in the same form.
 
     Raises:
-        ValueError: Unknown name, broken file, another task's query, or a query whose answer is a
-            text although the defense releases labels.
+        ValueError: Unknown name, broken file, another task's query, a query whose answer is a text
+            although the defense releases labels, or one that was searched under the audit's seed.
     """
     if config.query.endswith((".yaml", ".yml")):
         query = read_query_file(Path(config.query))
@@ -84,6 +84,11 @@ def read_query(config: AuditConfig) -> Query:
         raise ValueError(
             f"query {query.name!r} asks for a text, and {config.defense!r} releases labels only; "
             f"use one of {labels}"
+        )
+    if config.seed in query.provenance.get("seeds", ()):
+        raise ValueError(
+            f"query {query.name!r} was searched with the canary and contexts of seed "
+            f"{config.seed}; audit it under another seed"
         )
     return query
 
