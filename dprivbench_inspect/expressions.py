@@ -29,8 +29,8 @@ from dprivbench_inspect.latex_tree import Node, number, symbols
 
 Result = Literal["equal", "too_little", "too_much", "unreadable"]
 RESULTS: tuple[Result, ...] = ("equal", "too_little", "too_much", "unreadable")
-MAX_LENGTH = 500  # characters; the longest right answer has 40
-MAX_NODES = 150
+MAX_LENGTH = 1000  # characters; the longest right answer has 40
+MAX_NODES = 400
 Values = Mapping[str, Sequence[float]]
 
 N_VALUES = (3.0, 4.0, 5.0, 6.0, 7.0, 10.0, 25.0, 50.0, 101.0, 1000.0, 1001.0, 1e6)
