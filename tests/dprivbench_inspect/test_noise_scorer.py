@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from inspect_ai import Task, eval, score
 from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import GenerateConfig
 from pydantic import ValidationError
 from pytest_inspect_evals.metrics import run_metrics
 
 from dprivbench_inspect.noise_results import NoiseAnswer, noise_summary
 from dprivbench_inspect.noise_scorer import noise_rates, noise_scale
 from dprivbench_inspect.prompts import EXAMPLE_START, NOISE_INSTRUCTION, noise_prompt, question_in
+from dprivbench_inspect.solvers import ask_noise
 from dprivbench_inspect.tasks import dprivbench_calibrate
 
 HALF = 1.96 * 0.5  # half-width of two questions, one right: 1.96 · √(2 · ¼ · 2)/2 = 1.96 · ½
@@ -100,6 +102,16 @@ def test_the_prompt_forms_differ_in_the_example_only(
         noise_prompt("two_shot", "Q", "laplace")  # type: ignore[arg-type]
 
 
+def test_each_epoch_sends_its_own_seed_after_the_runs(
+    mock: Callable[..., Any], tmp_path: Path
+) -> None:
+    model = mock(config=GenerateConfig(seed=7))
+    task = dprivbench_calibrate(functions=1, mechanisms="laplace")
+    task.solver = ask_noise("zero_shot")
+    run(task, model.model, tmp_path, epochs=3)
+    assert sorted(asked.config.seed for asked in model.asked) == [7, 8, 9]
+
+
 @pytest.mark.parametrize(
     "wrong", [{"mechanisms": "gauss"}, {"functions": 50}, {"functions": "x"}, {"prompt": "few"}]
 )
@@ -135,4 +147,4 @@ def test_the_metric_takes_unfinished_runs() -> None:
     assert nothing["replies"] == 0.0
     one = {"equal": 1.0, "too_little": 0.0, "too_much": 0.0, "unreadable": 0.0}
     found = run_metrics([noise_rates()], [[one]], metadata=[{"mechanism": "laplace"}])
-    assert any("equal" in name for name in map(str, found))
+    assert (found["equal"], found["laplace: equal"], found["replies"]) == (1.0, 1.0, 1.0)
