@@ -25,6 +25,7 @@ from contextleak_inspect.possible import possible
 from contextleak_inspect.rao_blackwell import flip_probability_upper
 from contextleak_inspect.roc import fpr_label
 from contextleak_inspect.scoring import audit_rows, epsilon_text, release, rescored
+from contextleak_inspect.utility_report import read_utility, utility_text
 from contextleak_inspect.votes import NO_LABEL, REFUSED, TrialVotes, error_rates
 
 SCORER = "membership"
@@ -68,16 +69,21 @@ def read_audits(paths: Iterable[str]) -> tuple[list[AuditLog], list[str]]:
 
 
 def report(paths: Iterable[str]) -> str:
-    """All audits as text, one after another.
+    """All audits as text, one after another, then all utilities.
 
     Raises:
-        ValueError: No audit is among the logs, or one cannot be read.
+        ValueError: No audit or utility is among the logs, or one cannot be read.
         FileNotFoundError: There is no such log.
     """
-    audits, notes = read_audits(paths)
-    if not audits:
+    locations = _locations(paths)
+    utilities = [u for at in locations if (u := read_utility(_read_header(at), at)) is not None]
+    audits, notes = read_audits(
+        at for at in locations if at not in {utility.location for utility in utilities}
+    )
+    if not audits and not utilities:
         raise ValueError("\n".join(["no audit among the logs", *notes]))
     parts = [audit_text(audit) for audit in audits]
+    parts += [utility_text(utility) for utility in utilities]
     return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
 
 
