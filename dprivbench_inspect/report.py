@@ -1,224 +1,170 @@
-"""Logs → tables, the paper's rows beside ours. arXiv:2604.15851, Tables 2 and 3."""
+"""Logs → everything that a report shows: tables, figures and notes, in every form."""
 
-import json
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from dprivbench_inspect.mechanisms import MECHANISMS
 from dprivbench_inspect.report_attribution import attribution_tables
-from dprivbench_inspect.report_runs import (
-    Run,
-    Table,
-    as_text,
-    estimate_text,
-    interval_text,
-    number_text,
-    read_runs,
-    run_name,
+from dprivbench_inspect.report_figures import (
+    Picture,
+    claims_figure,
+    hard_figure,
+    matrix_figures,
+    mechanism_figure,
+    topic_figure,
 )
-from dprivbench_inspect.summaries import AUDITED
+from dprivbench_inspect.report_formats import FORMATS, SUFFIXES, Format, Table, clean
+from dprivbench_inspect.report_html import as_page
+from dprivbench_inspect.report_logs import Progress, silent
+from dprivbench_inspect.report_noise import grader_table, noise_table
+from dprivbench_inspect.report_pairs import comparison_tables, one_shot_table
+from dprivbench_inspect.report_runs import Run, question_sets, read_runs
+from dprivbench_inspect.report_tables import (
+    CELLS,
+    accuracy_table,
+    f1_table,
+    group_tables,
+    paper,
+    runs_table,
+    topic_tables,
+)
+from dprivbench_inspect.report_tracks import hard_table, is_paraphrase, paraphrase_table
 
-PAPER_RESULTS = Path(__file__).parent / "data" / "paper_results.json"
-
-
-def accuracy_table(runs: Sequence[Run]) -> Table:
-    """Category 1: accuracy per mechanism, ours and the paper's Table 2."""
-    paper = _paper()["category_1_accuracy"]
-    rows = [
-        [
-            run_name(run, number),
-            *(estimate_text(run.metrics, f"mechanism {m}") for m in MECHANISMS),
-            number_text(run.metrics.get("mean over mechanisms", math.nan)),
-            *_rates(run.metrics),
-        ]
-        for number, run in enumerate(runs, start=1)
-    ]
-    rows += [
-        [
-            f"{model} (paper)",
-            *(interval_text(*row[m]) for m in MECHANISMS),
-            number_text(row["average"]),
-        ]
-        + [""] * len(_RATES)
-        for model, row in paper["models"].items()
-    ]
-    return Table(
-        "DPrivBench Category 1: accuracy",
-        ["model", *MECHANISMS, "mean", *_RATES],
-        rows,
-        [*_about(runs), f"(paper): {_paper()['source']}, Table {paper['table']}. {_PAPER_NOTE}"],
-    )
+TITLE = "DPrivBench"
 
 
-def f1_table(runs: Sequence[Run]) -> Table:
-    """Category 2: F1, precision, recall and accuracy, ours and the paper's Table 3."""
-    paper = _paper()["category_2"]
-    rows, notes = [], _about(runs)
-    for number, run in enumerate(runs, start=1):
-        rows.append([run_name(run, number), *_claims(run.metrics), *_rates(run.metrics)])
-        if f"{AUDITED}replies" in run.metrics:
-            rows.append(_audited_row(run, number))
-            notes.append(
-                f"[{number}] audited labels: official labels found false are turned round, and "
-                f"{run.metrics[f'{AUDITED}questions left out']:.0f} questions whose answer depends "
-                "on a reading, or that ask nothing, are left out; each has its reason in "
-                "label_audit.yaml."
-            )
-    rows += [
-        [f"{model} (paper)", *(interval_text(*row[n]) for n in ("f1", "precision", "recall"))]
-        + [""] * (2 + len(_RATES))
-        for model, row in paper["models"].items()
-    ]
-    return Table(
-        "DPrivBench Category 2: does the claim hold? Positive class yes",
-        ["model", "F1", "precision", "recall", "accuracy", "pair accuracy", *_RATES],
-        rows,
-        [*notes, f"(paper): {_paper()['source']}, Table {paper['table']}. {_PAPER_NOTE}"],
-    )
+class Report(NamedTuple):
+    """What a report shows; notes say which logs were left out and why."""
+
+    runs: list[Run]
+    tables: list[Table]
+    pictures: list[Picture]
+    notes: list[str]
 
 
-def noise_table(runs: Sequence[Run]) -> Table:
-    """The smallest noise: share of each result, and of right formulas per mechanism."""
-    rows = [
-        [
-            run_name(run, number),
-            *(
-                interval_text(run.metrics[name], run.metrics[f"{name} ± over questions"])
-                for name in _RESULTS
-            ),
-            *(number_text(run.metrics.get(f"{m}: equal", math.nan)) for m in MECHANISMS),
-            f"{run.metrics['replies']:.0f}",
-        ]
-        for number, run in enumerate(runs, start=1)
-    ]
-    return Table(
-        "DPrivBench: the smallest noise as a formula; per mechanism the share that is equal",
-        ["model", *_RESULTS, *MECHANISMS, "replies"],
-        rows,
-        [*_about(runs, "equal"), "± is 1.96 standard errors over questions. Not in the paper."],
-    )
+def make_report(
+    paths: Iterable[str],
+    *,
+    attribution: bool = False,
+    compare: Iterable[tuple[int, int]] = (),
+    pictures: bool = False,
+    progress: Progress = silent,
+    processes: int = 1,
+) -> Report:
+    """The tables of all runs in logs and folders of logs.
 
-
-def grader_table(runs: Sequence[Run]) -> Table:
-    """Graders on hand-labelled wrong replies: agreement and Cohen's kappa by category."""
-    columns = [
-        f"category {c}, grader and hand: {n}" for c in (1, 2) for n in ("agreement", "kappa")
-    ]
-    rows = [
-        [run_name(run, number), *(number_text(run.metrics[name]) for name in columns)]
-        for number, run in enumerate(runs, start=1)
-    ]
-    notes = [f"[{number}] {run.location}" for number, run in enumerate(runs, start=1)]
-    return Table(
-        "DPrivBench: a grader's causes against those found by hand",
-        ["grader", *columns],
-        rows,
-        notes,
-    )
-
-
-def report(paths: Iterable[str], *, attribution: bool = False, figures: Path | None = None) -> str:
-    """The tables of all runs in logs and folders of logs, as text.
+    Runs of other task versions, or on other questions or labels, stand in tables of their own.
 
     Args:
-        paths: Logs and folders of logs.
-        attribution: Add where and why replies are wrong; this reads the scores of each sample.
-        figures: Folder for the heat maps that belong to it.
+        paths: Files, folders, patterns and remote addresses.
+        attribution: Add where and why replies are wrong.
+        compare: Pairs of runs to compare, by the numbers that the report gives them.
+        pictures: Draw figures too.
+        progress: Is told how far this is.
+        processes: Read many logs in so many processes.
 
     Raises:
-        ValueError: There is no finished run of DPrivBench, or figures without attribution.
+        FileNotFoundError: Nothing is at one of the paths.
+        ValueError: There is no finished run of DPrivBench, or runs cannot be compared.
     """
-    if figures and not attribution:
-        raise ValueError(f"figures {str(figures)!r} belong to attribution, which is not asked for")
-    runs, notes = read_runs(paths)
+    runs, notes = read_runs(paths, progress, processes)
     if not runs:
         raise ValueError("no finished run of DPrivBench in these logs. " + "; ".join(notes))
-    tables = []
-    for task, table in _TABLES.items():
-        if own := [run for run in runs if run.task == task]:
-            tables.append(table(own))
+    of = {task: [run for run in runs if run.task == task] for task in {r.task for r in runs}}
+    tables, drawn = [], list[Picture]()
+    with_verdicts = [run for run in runs if run.outcomes]
+    if with_verdicts:
+        tables.append(runs_table(with_verdicts))
+    for task in ("dprivbench_cat1", "dprivbench_cat2", "dprivbench_hard"):
+        groups = question_sets(of.get(task, []))
+        for (version, asked), group in groups.items():
+            apart = f", set {asked}, version {version}" if len(groups) > 1 else ""
+            found = _tables(task, group)
+            tables += [table._replace(title=table.title + apart) for table in found]
             if attribution:
-                tables += attribution_tables(own, figures)
-    return "\n".join([*map(as_text, tables), *notes])
+                tables += attribution_tables(group)
+            if pictures:
+                end = f"_{asked}_{version}" if len(groups) > 1 else ""
+                drawn += [p._replace(name=p.name + end) for p in _pictures(task, group)]
+    if (one_shot := one_shot_table(of.get("dprivbench_cat1", []))) is not None:
+        tables.append(one_shot)
+    category_2 = of.get("dprivbench_cat2", [])
+    if any(map(is_paraphrase, category_2)):
+        tables.append(paraphrase_table(category_2, paper()["paraphrase_recall"], paper()["source"]))
+    for task, table in (
+        ("dprivbench_calibrate", noise_table),
+        ("dprivbench_grader_check", grader_table),
+    ):
+        if task in of:
+            tables.append(table(of[task]))
+    for pair in compare:
+        first, second = (_numbered(with_verdicts, number) for number in pair)
+        tables += comparison_tables(first, second)
+    return Report(runs, tables, drawn, notes)
 
 
-_TABLES: dict[str, Callable[[Sequence[Run]], Table]] = {
-    "dprivbench_cat1": accuracy_table,
-    "dprivbench_cat2": f1_table,
-    "dprivbench_calibrate": noise_table,
-    "dprivbench_grader_check": grader_table,
-}
-_RESULTS = ("equal", "too little", "too much", "unreadable")
-_RATES = {"no verdict": "no verdict", "cut short": "truncated", "replies": "replies"}
-_PAPER_NOTE = (
-    "It asked the official questions five times and read replies by its own rule; "
-    "± is 1.96 standard errors over runs."
-)
+def report(paths: Iterable[str], *, attribution: bool = False) -> str:
+    """The tables of all runs in logs and folders of logs, as text; errors as `make_report`."""
+    return as_format(make_report(paths, attribution=attribution), "text")
 
 
-def _about(runs: Sequence[Run], headline: str = "accuracy") -> list[str]:
-    """A note a run: what was asked, how often, where it lies; and what keeps runs apart."""
-    notes = []
-    for number, run in enumerate(runs, start=1):
-        facts = run.log.eval.metadata or {}
-        results, dataset = run.log.results, run.log.eval.dataset
-        epochs = run.log.eval.config.epochs or 1
-        given = facts.get("arguments", {})
-        form = "".join(f", {given[key]}" for key in ("prompt", "variant") if key in given)
-        n, of = facts.get("n_questions", dataset.samples), ""
-        if results is not None and results.total_samples < (n or 0) * epochs:
-            n, of = results.total_samples // epochs, f" of {n}"
-        note = (
-            f"[{number}] {n}{of} questions x {epochs} epochs from "
-            f"{facts.get('source')}{_at(facts.get('revision'))} "
-            f"(hash {str(facts.get('questions_hash'))[:8]}){form}; "
-            f"task version {facts.get('full_task_version')}; {headline} ± "
-            f"{number_text(run.metrics[f'{headline} ± over questions'])} over questions; "
-            f"{run.location}"
-        )
-        if results is not None and results.completed_samples < results.total_samples:
-            missing = results.total_samples - results.completed_samples
-            note += f"; {missing} of {results.total_samples} replies had errors and are left out"
-        notes.append(note)
-    versions = {(run.log.eval.metadata or {}).get("full_task_version") for run in runs}
-    asked = {(run.log.eval.metadata or {}).get("questions_hash") for run in runs}
-    if len(versions) > 1:
-        notes.append(f"These runs are of task versions {sorted(map(str, versions))}.")
-    if len(asked) > 1:
-        notes.append("These runs did not ask the same questions; see the hashes.")
-    return notes
+def as_format(made: Report, form: Format) -> str:
+    """All tables and notes as one text; for HTML a page with the figures."""
+    if form == "html":
+        return as_page(TITLE, made.tables, made.pictures, made.notes)
+    notes = [clean(note) for note in made.notes]
+    if form == "csv":
+        parts = [f"# {clean(table.title)}\n{FORMATS[form](table)}" for table in made.tables]
+        return "\n".join(parts)
+    mark = {"text": "", "markdown": "- ", "latex": "% "}[form]
+    return "\n".join([*map(FORMATS[form], made.tables), *(mark + note for note in notes)])
 
 
-def _rates(metrics: dict[str, float]) -> list[str]:
-    rates = [number_text(metrics[name]) for name in list(_RATES.values())[:-1]]
-    return [*rates, f"{metrics['replies']:.0f}"]
+def write_report(made: Report, folder: Path) -> list[Path]:
+    """Every table in four forms, every figure as SVG and PNG, and one page with all of it.
+
+    Returns:
+        The files, the page first.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / "report.html"]
+    files[0].write_text(as_format(made, "html"), encoding="utf-8")
+    names: set[str] = set()
+    for table in made.tables:
+        name = table.slug
+        while name in names:
+            name += "_more"
+        names.add(name)
+        for form, suffix in SUFFIXES.items():
+            file = folder / f"{name}.{suffix}"
+            file.write_text(FORMATS[form](table), encoding="utf-8")
+            files.append(file)
+    for picture in made.pictures:
+        files += picture.save(folder)
+    return files
 
 
-def _claims(metrics: dict[str, float], before: str = "") -> list[str]:
-    """The columns of Category 2, from metrics whose names start with `before`."""
-    columns = [
-        estimate_text(metrics, before + name) for name in ("F1", "precision", "recall", "accuracy")
-    ]
-    return [*columns, number_text(metrics[f"{before}pair accuracy"])]
+def _tables(task: str, runs: Sequence[Run]) -> list[Table]:
+    """Tables of runs that may stand side by side."""
+    if task == "dprivbench_cat1":
+        return [accuracy_table(runs)]
+    if task == "dprivbench_cat2":
+        return [f1_table(runs), *topic_tables(runs), *group_tables(runs)]
+    return [hard_table(runs, [CELLS])]
 
 
-def _audited_row(run: Run, number: int) -> list[str]:
-    blank = [""] * (len(_RATES) - 1)
-    replies = f"{run.metrics[f'{AUDITED}replies']:.0f}"
-    return [
-        f"{run_name(run, number)} audited labels",
-        *_claims(run.metrics, AUDITED),
-        *blank,
-        replies,
-    ]
+def _pictures(task: str, runs: Sequence[Run]) -> list[Picture]:
+    if task == "dprivbench_cat1":
+        return [mechanism_figure(runs), *matrix_figures(runs)]
+    if task == "dprivbench_cat2":
+        return [claims_figure(runs), topic_figure(runs)]
+    return [hard_figure(runs)]
 
 
-def _at(revision: str | None) -> str:
-    return f" at {revision}" if revision else ""
-
-
-def _paper() -> dict[str, Any]:
-    results: dict[str, Any] = json.loads(PAPER_RESULTS.read_text(encoding="utf-8"))
-    return results
+def _numbered(runs: Sequence[Run], number: int) -> Run:
+    for run in runs:
+        if run.number == number:
+            return run
+    raise ValueError(
+        f"there is no run [{number}] to compare; choose from {[run.number for run in runs]}"
+    )

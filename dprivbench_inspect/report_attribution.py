@@ -6,69 +6,32 @@ rule it does not know; causes say the same of single replies.
 
 import math
 from collections.abc import Collection, Sequence
-from pathlib import Path
-
-from inspect_ai.log import read_eval_log_sample_summaries
-from inspect_ai.scorer import SampleScore
 
 from dprivbench_inspect.attribution import accuracy_matrix
 from dprivbench_inspect.attribution_sample import Category, rules_on_sample
 from dprivbench_inspect.mechanisms import MECHANISMS
-from dprivbench_inspect.report_runs import Run, Table, metrics_of, number_text, run_name
-from dprivbench_inspect.scorers import outcomes_of
+from dprivbench_inspect.report_formats import Table, number_text
+from dprivbench_inspect.report_runs import Run, metrics_of, run_name
 
-Matrix = dict[int, dict[str, float]]
 _CATEGORY: dict[str, Category] = {"dprivbench_cat1": 1, "dprivbench_cat2": 2}
 
 
-def attribution_tables(runs: Sequence[Run], figures: Path | None) -> list[Table]:
-    """Matrices and causes of runs of one task; empty for tasks without a verdict.
+def attribution_tables(runs: Sequence[Run]) -> list[Table]:
+    """Matrices and causes of runs of one task; empty for tasks without either.
 
     Args:
         runs: Runs of one task.
-        figures: Folder for the heat maps, one SVG file a run; None draws nothing.
     """
     category = _CATEGORY.get(runs[0].task)
     if category is None:
         return []
-    tables = [_matrix_table(run, k, figures) for k, run in enumerate(runs, start=1)]
-    return [*(tables if category == 1 else []), _causes_table(runs, category)]
+    tables = [matrix_table(run) for run in runs] if category == 1 else []
+    return [*tables, _causes_table(runs, category)]
 
 
-def run_matrix(run: Run) -> Matrix:
-    """Accuracy by function and mechanism, from the scores of each sample."""
-    scores = [
-        SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
-        for sample in read_eval_log_sample_summaries(run.location)
-        for name, score in (sample.scores or {}).items()
-        if name == "verdict"
-    ]
-    return accuracy_matrix(outcomes_of(scores))
-
-
-def draw_matrix(matrix: Matrix, title: str, path: Path) -> None:
-    """Heat map of a matrix as an SVG file: functions down, mechanisms across."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    cells = [[row.get(m, math.nan) for m in MECHANISMS] for row in matrix.values()]
-    figure = Figure(figsize=(5.5, 1.8 + 0.19 * len(cells)), layout="constrained")
-    FigureCanvasSVG(figure)
-    axes = figure.add_subplot()
-    image = axes.imshow(cells, vmin=0, vmax=1, cmap="cividis", aspect="auto")
-    axes.set_xticks(range(len(MECHANISMS)), list(MECHANISMS), rotation=40, ha="right")
-    axes.set_yticks(range(len(cells)), [str(function) for function in matrix], fontsize=7)
-    axes.set_ylabel("function")
-    axes.set_title(title, fontsize=9)
-    figure.colorbar(image, label="accuracy", shrink=0.5)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": "dprivbench", "svg.fonttype": "none"}):  # same bytes again
-        figure.savefig(path, format="svg", metadata={"Date": None})
-
-
-def _matrix_table(run: Run, number: int, figures: Path | None) -> Table:
-    matrix = run_matrix(run)
+def matrix_table(run: Run) -> Table:
+    """Accuracy by function and mechanism, with the means of rows and columns."""
+    matrix = accuracy_matrix(run.outcomes)
     rows = [
         [
             f"function {function}",
@@ -79,31 +42,30 @@ def _matrix_table(run: Run, number: int, figures: Path | None) -> Table:
     ]
     columns = [[row[m] for row in matrix.values() if m in row] for m in MECHANISMS]
     means = [number_text(_mean(column)) if column else "" for column in columns]
-    notes = ["A low row speaks for a sensitivity not found, a low column for a rule not known."]
-    if figures is not None:
-        path = figures / f"accuracy_by_function_{run.log.eval.eval_id}.svg"
-        draw_matrix(matrix, f"{run.model}: accuracy", path)
-        notes.append(f"Heat map: {path}")
+    replies = len(run.outcomes) / sum(len(row) for row in matrix.values()) if matrix else 0
     return Table(
-        f"{run_name(run, number)}: accuracy by function and mechanism",
+        f"{run_name(run)}: accuracy by function and mechanism",
         ["", *MECHANISMS, "mean"],
         [*rows, ["mean", *means, ""]],
-        notes,
+        [
+            f"Each cell: {replies:.3g} replies.",
+            "A low row speaks for a sensitivity not found, a low column for a rule not known.",
+        ],
     )
 
 
 def _causes_table(runs: Sequence[Run], category: Category) -> Table:
-    found = {k: metrics_of(run.log, "attribution") for k, run in enumerate(runs, start=1)}
+    found = {run.number: metrics_of(run.log, "attribution") for run in runs}
     names = list(dict.fromkeys(name for metrics in found.values() for name in metrics))
-    scored = [(k, run) for k, run in enumerate(runs, start=1) if found[k]]
+    scored = [(run.number, run) for run in runs if found[run.number]]
     rows = [
         [name, *(number_text(found[k][name]) if name in found[k] else "" for k, _ in scored)]
         for name in names
     ]
-    missing = [run for k, run in enumerate(runs, start=1) if not found[k]]
+    missing = [run for run in runs if not found[run.number]]
     notes = [
         f"{run.location} has no causes yet: inspect score {run.location} "
-        "--scorer dprivbench_inspect/attribution --action append"
+        "--scorer attribution --action append (dprivbench_inspect/attribution from a wheel)"
         for run in missing
     ]
     rules = rules_on_sample(category)
@@ -111,11 +73,11 @@ def _causes_table(runs: Sequence[Run], category: Category) -> Table:
         f"Rules and hand agree on {rules['rules and hand: agreement']:.2f} of "
         f"{rules['rules and hand: replies']:.0f} labelled replies (kappa "
         f"{rules['rules and hand: kappa']:.2f}). They are synthetic, written and labelled for this "
-        "project. For a grader: inspect eval dprivbench_inspect/dprivbench_grader_check."
+        "project. For a grader: inspect eval tasks/dprivbench_grader_check.py."
     )
     return Table(
         f"Category {category}: why replies are wrong, as shares of the wrong ones",
-        ["", *(run_name(run, k) for k, run in scored)],
+        ["", *(run_name(run) for _, run in scored)],
         rows,
         notes,
     )

@@ -1,133 +1,147 @@
-"""Logs → runs with their metrics; rows of text → tables."""
+"""Logs → finished runs with their replies, each once, and a note on every log left out."""
 
-import io
+import json
 import math
-import zipfile
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import NamedTuple
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from fsspec.core import url_to_fs
+from inspect_ai.log import EvalLog
 
-# Task → the scorer whose metrics a report shows.
+from dprivbench_inspect.intervals import share
+from dprivbench_inspect.metrics import Outcome
+from dprivbench_inspect.report_logs import (
+    Progress,
+    Replies,
+    Unreadable,
+    find_logs,
+    read_headers,
+    read_replies,
+    silent,
+)
+
+# Task → the scorer whose numbers a report shows. Those of `verdict` come from the replies.
 SCORER_OF_TASK = {
     "dprivbench_cat1": "verdict",
     "dprivbench_cat2": "verdict",
+    "dprivbench_hard": "verdict",
     "dprivbench_calibrate": "noise_scale",
     "dprivbench_grader_check": "labelled_cause",
 }
 
 
 class Run(NamedTuple):
-    """What a table needs of one log."""
+    """What a report needs of one log."""
 
     location: str
     task: str  # without its package
     model: str
     log: EvalLog  # its header
     metrics: dict[str, float]  # the names that the task's scorer gives them
+    replies: Replies  # empty unless the scorer is `verdict`
+    number: int = 0  # by which tables and notes name it
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Replies, one a question and epoch."""
+        return self.replies.outcomes
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the task put into the log's metadata."""
+        return self.log.eval.metadata or {}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The task's arguments."""
+        arguments: dict[str, Any] = self.facts.get("arguments", {})
+        return arguments
+
+    @property
+    def epochs(self) -> int:
+        """How often each question was asked."""
+        return self.log.eval.config.epochs or 1
+
+    @property
+    def planned(self) -> int:
+        """Replies that the run set out to get."""
+        return self.log.results.total_samples if self.log.results else 0
+
+    @property
+    def version(self) -> str:
+        """The part of the task's version that moves when scores stop being comparable."""
+        return str(self.facts.get("task_comparability_version", self.log.eval.task_version))
+
+    @property
+    def question_set(self) -> str:
+        """8 hex digits, the same for runs that asked the same texts with the same labels."""
+        labels = {outcome.question_id: outcome.label for outcome in self.outcomes}
+        asked = sorted((i, text, labels.get(i)) for i, text in self.replies.texts.items())
+        return f"{zlib.crc32(json.dumps(asked).encode()):08x}"
 
 
-class Table(NamedTuple):
-    """Rows of text under a title; the first column names the model."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str]
-
-
-def read_runs(paths: Iterable[str]) -> tuple[list[Run], list[str]]:
+def read_runs(
+    paths: Iterable[str], progress: Progress = silent, processes: int = 1
+) -> tuple[list[Run], list[str]]:
     """The finished runs among logs and folders of logs, and a note on every log left out.
 
-    Only headers are read, so names of files and their size do not matter. A run that was retried
-    or scored again stands in several logs; the latest finished one counts.
+    Names of files do not matter, headers come first, and full samples are never read. A run that
+    was retried or scored again stands in several logs; the latest finished one counts.
+
+    Args:
+        paths: Files, folders, patterns and remote addresses.
+        progress: Is told how far this is.
+        processes: Read many logs in so many processes.
 
     Raises:
-        ValueError: A log cannot be read, or is of a newer Inspect.
+        FileNotFoundError: Nothing is at one of the paths.
     """
-    runs: dict[str, Run] = {}
-    notes: list[str] = []
-    for location in _locations(paths):
-        log = _read_header(location)
-        task = log.eval.task.rsplit("/", 1)[-1]
-        if task not in SCORER_OF_TASK:
-            notes.append(f"{location}: task {log.eval.task} is not of DPrivBench, left out")
+    locations = find_logs(paths)
+    headers, lost = read_headers(locations, progress)
+    notes = [f"{log.location}: left out, {log.why}" for log in lost]
+    candidates: dict[str, tuple[str, EvalLog]] = {}
+    for location, log in headers.items():
+        if (why := _unfit(log)) is not None:
+            notes.append(f"{location}: left out, {why}")
             continue
-        metrics = metrics_of(log, SCORER_OF_TASK[task])
-        if log.status != "success" or not metrics:
-            notes.append(f"{location}: status {log.status}, without results; left out")
+        earlier = candidates.get(log.eval.task_id)
+        if earlier is None:
+            candidates[log.eval.task_id] = location, log
+        else:
+            first, last = sorted((earlier, (location, log)), key=_age)
+            candidates[log.eval.task_id] = last
+            notes.append(f"{first[0]}: left out, the same run as {last[0]}{_other(first, last)}")
+    empty = Replies([], [], {}, 0, (), 0)
+    with_replies = [at for at, log in candidates.values() if _scorer(log) == "verdict"]
+    found = dict(zip(with_replies, read_replies(with_replies, progress, processes), strict=True))
+    runs = []
+    for location, log in candidates.values():
+        replies = found.get(location, empty)
+        why = replies.why if isinstance(replies, Unreadable) else _unfit_replies(log, replies)
+        if isinstance(replies, Unreadable) or why is not None:
+            notes.append(f"{location}: left out, {why}")
             continue
-        run = Run(location, task, log.eval.model, log, metrics)
-        earlier = runs.get(log.eval.task_id)
-        if earlier is not None:
-            first, run = sorted((earlier, run), key=_age)
-            notes.append(f"{first.location}: the same run as {run.location}, which is shown")
-        runs[log.eval.task_id] = run
-    return list(runs.values()), notes
+        run = Run(location, _task(log), log.eval.model, log, metrics_of(log, _scorer(log)), replies)
+        notes += [f"{location}: {warning}" for warning in _warnings(run)]
+        runs.append(run)
+    order = list(SCORER_OF_TASK)
+    runs.sort(key=lambda r: (order.index(r.task), r.model, r.log.eval.created, r.location))
+    return [run._replace(number=number) for number, run in enumerate(runs, start=1)], notes
 
 
-def as_text(table: Table) -> str:
-    """The table in plain text, as wide as it needs to be."""
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    grid = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False)
-    for index, column in enumerate(table.columns):
-        grid.add_column(column, justify="right" if index else "left", no_wrap=True)
-    for row in table.rows:
-        grid.add_row(*row)
-    text = io.StringIO()
-    console = Console(file=text, width=1000, markup=False, highlight=False, emoji=False)
-    console.print(grid)
-    lines = [line.rstrip() for line in text.getvalue().splitlines()]
-    return "\n".join([*lines, "", *table.notes, ""])
+def question_sets(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+    """Runs whose numbers may stand side by side, by task version and question set."""
+    groups: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[run.version, run.question_set].append(run)
+    return dict(groups)
 
 
-def run_name(run: Run, number: int) -> str:
-    """The model, and the number of the note that says the rest."""
-    return f"{run.model} [{number}]"
-
-
-def estimate_text(metrics: dict[str, float], name: str) -> str:
-    """A metric with its half-width over epochs; empty where the run has none."""
-    if name not in metrics:
-        return ""
-    return interval_text(metrics[name], metrics.get(f"{name} ± over epochs", math.nan))
-
-
-def interval_text(mean: float, half_width: float) -> str:
-    """Mean ± half-width, which is left out where it is nan."""
-    return number_text(mean) + ("" if math.isnan(half_width) else f" ± {half_width:.3f}")
-
-
-def number_text(value: float) -> str:
-    """Three decimals."""
-    return "undefined" if math.isnan(value) else f"{value:.3f}"
-
-
-def _locations(paths: Iterable[str]) -> list[str]:
-    found: list[str] = []
-    for path in paths:
-        if not Path(path).exists():
-            raise FileNotFoundError(f"no log or folder of logs at {path!r}")
-        inside = [info.name for info in list_eval_logs(path)] if Path(path).is_dir() else [path]
-        found += inside
-    return list(dict.fromkeys(location.removeprefix("file://") for location in found))
-
-
-def _read_header(location: str) -> EvalLog:
-    try:
-        log = read_eval_log(location, header_only=True)
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{location} cannot be read as a log of Inspect: {error}") from error
-    readable = EvalLog.model_fields["version"].default
-    if log.version > readable:
-        raise ValueError(
-            f"{location} is a log of version {log.version} from Inspect "
-            f"{log.eval.packages.get('inspect_ai')}; the Inspect here reads up to {readable}"
-        )
-    return log
+def run_name(run: Run) -> str:
+    """The model, and the number under which the table of runs says the rest."""
+    return f"{run.model} [{run.number}]"
 
 
 def metrics_of(log: EvalLog, scorer: str) -> dict[str, float]:
@@ -141,5 +155,65 @@ def metrics_of(log: EvalLog, scorer: str) -> dict[str, float]:
     }
 
 
-def _age(run: Run) -> tuple[str, float]:
-    return run.log.stats.completed_at, Path(run.location).stat().st_mtime
+def _task(log: EvalLog) -> str:
+    return log.eval.task.rsplit("/", 1)[-1]
+
+
+def _scorer(log: EvalLog) -> str:
+    return SCORER_OF_TASK[_task(log)]
+
+
+def _unfit(log: EvalLog) -> str | None:
+    """Why a header says that there is nothing to show."""
+    if _task(log) not in SCORER_OF_TASK:
+        return f"task {log.eval.task} is not of DPrivBench"
+    if log.status != "success":
+        results = log.results
+        done = f", {results.completed_samples} of {results.total_samples} done" if results else ""
+        return f"status {log.status}{done}; `inspect eval-retry` finishes it"
+    if not metrics_of(log, _scorer(log)):
+        return f"without results of the scorer {_scorer(log)}"
+    return None
+
+
+def _unfit_replies(log: EvalLog, replies: Replies) -> str | None:
+    """Why its replies make no numbers."""
+    if _scorer(log) != "verdict":
+        return None
+    if not replies.outcomes:
+        return f"no reply was scored, {replies.errors} ended with an error"
+    if len(replies.gradings) > 1:
+        return (
+            f"its replies were read by rules of versions {', '.join(replies.gradings)}; score all "
+            "of it again with `inspect score`"
+        )
+    return None
+
+
+def _warnings(run: Run) -> list[str]:
+    """What a reader must know of a run that is shown."""
+    if not run.outcomes:
+        return []
+    found = []
+    if run.replies.errors:
+        found.append(f"{run.replies.errors} of {run.planned} replies had errors and are left out")
+    if run.replies.rescored:
+        found.append("scored again in addition; the last scores count")
+    accuracy, stated = share(run.outcomes, "accuracy"), run.metrics.get("accuracy", math.nan)
+    pooled = accuracy.numerator / accuracy.n
+    if abs(pooled - stated) > 1e-9 and not run.replies.rescored:
+        found.append(f"its header says accuracy {stated:.3f}, its replies {pooled:.3f}: shown")
+    if run.log.invalidated:
+        found.append("a person has marked samples of it as invalid; they are counted here")
+    return found
+
+
+def _age(found: tuple[str, EvalLog]) -> tuple[str, float]:
+    location, log = found
+    system, inside = url_to_fs(location)
+    return log.stats.completed_at, system.modified(inside).timestamp()
+
+
+def _other(first: tuple[str, EvalLog], last: tuple[str, EvalLog]) -> str:
+    old, new = (metrics_of(log, _scorer(log)).get("accuracy") for _, log in (first, last))
+    return "" if old == new else f", with accuracy {old} there and {new} here"

@@ -78,7 +78,7 @@ def test_demo_without_a_real_model_says_why_and_prints_both_tables(tmp_path: Pat
     assert "Without a real model: no small model 'nil' is known" in result.output
     assert "1/2 dprivbench_cat1 with dprivbench/always-yes  2 replies" in result.output
     assert "DPrivBench Category 1: accuracy" in result.output
-    assert "dprivbench/always-no [1]" in result.output
+    assert "dprivbench/always-no [2]" in result.output
     assert f"inspect view start --log-dir {tmp_path}" in result.output
 
 
@@ -101,4 +101,5 @@ def test_demo_stopped_by_ctrl_c_prints_what_is_finished(
     monkeypatch.setattr(demo, "run", lambda *args, **options: next(runs)(*args, **options))
     result = CliRunner().invoke(main, ["demo", "--model", "gguf/nil", "--log-dir", str(tmp_path)])
     assert result.exit_code == 130
-    assert "stopped\n\nDPrivBench Category 1: accuracy" in result.output
+    assert "stopped\n\nRuns" in result.output
+    assert "DPrivBench Category 1: accuracy" in result.output

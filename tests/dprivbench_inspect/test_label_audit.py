@@ -18,6 +18,7 @@ from dprivbench_inspect.certificates import label_audit as programs
 from dprivbench_inspect.certificates import label_audit_readings as readings
 from dprivbench_inspect.certificates import label_audit_right as right
 from dprivbench_inspect.dataset import question_to_sample
+from dprivbench_inspect.intervals import Share
 from dprivbench_inspect.label_audit import (
     LABEL_AUDIT,
     Audit,
@@ -27,7 +28,7 @@ from dprivbench_inspect.label_audit import (
 )
 from dprivbench_inspect.metrics import Outcome
 from dprivbench_inspect.questions import DO_NOT_TRAIN, Question
-from dprivbench_inspect.report import report
+from dprivbench_inspect.report import make_report, report
 from dprivbench_inspect.scorers import verdict
 from dprivbench_inspect.summaries import accuracy_summary, audited_summary
 from dprivbench_inspect.tasks import dprivbench_cat1, dprivbench_cat2
@@ -392,13 +393,17 @@ def test_an_official_run_has_both_sets_of_numbers_and_keeps_them_when_scored_aga
     assert {sample.target for sample in log.samples or [] if sample.id == "cate_2-28"} == {"yes"}
     again = score(log, verdict(), action="overwrite", display="none")
     assert numbers(again) == numbers(log)
-    lines = [
-        line for line in report([str(tmp_path / "logs")]).splitlines() if line.startswith("mock")
+    [table] = [
+        table
+        for table in make_report([str(tmp_path / "logs")]).tables
+        if table.title == "DPrivBench Category 2: does the claim hold?"
     ]
-    official, audited = lines[:2]
-    assert official.split()[-1] == "12"
-    assert "audited labels  1.000 ± 0.000  1.000 ± 0.000" in audited
-    assert audited.split()[-1] == "10"
+    official, audited = (row[4] for row in table.rows[:2])  # accuracy
+    assert isinstance(official, Share)
+    assert isinstance(audited, Share)
+    assert (official.value, official.n) == (0.5, 12)
+    assert (audited.value, audited.half_width, audited.n) == (1.0, 0.0, 10)
+    assert table.rows[1][0] == "mockllm/model [1] audited labels"
     assert "[1] audited labels: " in report([str(tmp_path / "logs")])
 
 

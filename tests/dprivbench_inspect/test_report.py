@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,9 @@ from inspect_ai.log import EvalLog, write_eval_log
 from dprivbench_inspect import baselines
 from dprivbench_inspect.mechanisms import MECHANISMS
 from dprivbench_inspect.questions import TOPICS
-from dprivbench_inspect.report import PAPER_RESULTS, accuracy_table, report
-from dprivbench_inspect.report_runs import as_text, read_runs
+from dprivbench_inspect.report import make_report, report
+from dprivbench_inspect.report_runs import read_runs
+from dprivbench_inspect.report_tables import PAPER_RESULTS
 from dprivbench_inspect.tasks import dprivbench_cat1, dprivbench_cat2
 
 
@@ -25,19 +27,31 @@ def run(task: Task, model: Any, log_dir: Path, **options: Any) -> EvalLog:
     return log
 
 
+def lines(text: str, start: str) -> list[list[str]]:
+    """Words of the lines that begin so, each with those of the line below it."""
+    found = text.splitlines()
+    return [
+        line.split() + found[k + 1].split()
+        for k, line in enumerate(found)
+        if line.startswith(start)
+    ]
+
+
 def test_a_folder_gives_both_tables_with_our_rows_and_the_papers(tmp_path: Path) -> None:
     run(dprivbench_cat1(), "dprivbench/always-yes", tmp_path, limit=20, epochs=2)
     run(dprivbench_cat2(), "dprivbench/always-no", tmp_path, limit=6)
     text = report([str(tmp_path)])
-    ours = next(line for line in text.splitlines() if line.startswith("dprivbench/always-yes [1]"))
-    assert "0.500 ± 0.000" in ours
-    assert ours.split()[-4:] == ["0.500", "0.000", "0.000", "40"]  # mean, rates, replies
-    assert "GPT-5-High (paper)          1.000 ± 0.000  0.976 ± 0.014" in text
-    assert "20 of 588 questions x 2 epochs" in text
-    assert "Gemini-3-Pro (paper)        0.748 ± 0.019  0.699 ± 0.018  0.805 ± 0.034" in text
+    asked, ours = lines(text, "dprivbench/always-yes [1]")
+    # Questions, epochs; planned, done, errors, scored; by box, by judge; none, refused, cut short.
+    assert asked[6:17] == ["20", "2", "40", "40", "0", "40", "40", "0", "0", "0", "0"]
+    assert ours[2:5] == ["0.500", "±", "0.000"]
+    assert "[0.284, 0.716] n=40" in " ".join(ours)
+    assert " ".join(lines(text, "GPT-5-High (paper)")[0][2:8]) == "1.000 ± 0.000 0.976 ± 0.014"
+    claims = lines(text, "Gemini-3-Pro (paper)")[1]
+    assert " ".join(claims[2:11]) == "0.748 ± 0.019 0.699 ± 0.018 0.805 ± 0.034"
     # Always no: nothing is said to hold, so precision has no denominator; recall and F1 are 0.
-    theirs = next(line for line in text.splitlines() if line.startswith("dprivbench/always-no"))
-    assert theirs.split()[2:5] == ["0.000", "undefined", "0.000"]
+    theirs = lines(text, "dprivbench/always-no [2]")[1]
+    assert theirs[2:5] == ["0.000", "undefined", "0.000"]
 
 
 def test_the_header_names_the_task_whatever_the_file_is_called(tmp_path: Path) -> None:
@@ -64,7 +78,7 @@ def test_a_retried_run_counts_once_and_the_note_says_which_log_is_shown(
     (whole,) = eval_retry(broken, log_dir=str(tmp_path), display="none")
     runs, notes = read_runs([str(tmp_path)])
     assert [run.location for run in runs] == [whole.location]
-    assert notes == [f"{broken.location}: status error, without results; left out"]
+    assert notes == [f"{broken.location}: left out, status error; `inspect eval-retry` finishes it"]
     write_eval_log(whole, str(tmp_path / "copy.eval"))
     runs, notes = read_runs([str(tmp_path)])
     assert len(runs) == 1
@@ -84,8 +98,10 @@ def test_replies_with_errors_and_replies_cut_short_stand_beside_the_numbers(
     run(dprivbench_cat1(), model, tmp_path, limit=4, epochs=2, fail_on_error=False)
     text = report([str(tmp_path)])
     assert "4 of 8 replies had errors and are left out" in text
-    row = next(line for line in text.splitlines() if line.startswith("mockllm/model"))
-    assert row.split()[-3:] == ["1.000", "1.000", "4"]  # no verdict, cut short, replies
+    asked, ours = lines(text, "mockllm/model [1]")
+    # Planned, done, errors, scored; by box, by judge; no verdict, refused, cut short.
+    assert " ".join(asked[8:17]) == "8 4 4 4 0 0 4 0 4"
+    assert " ".join(ours[-6:]) == "[0.283, 1.000] n=4 [0.283, 1.000] n=4"
 
 
 def test_logs_of_other_tasks_are_named_and_left_out(
@@ -102,7 +118,7 @@ def test_logs_of_other_tasks_are_named_and_left_out(
         report(["nowhere"])
 
 
-def test_a_log_of_a_newer_inspect_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_log_of_a_newer_inspect_is_left_out_by_name(tmp_path: Path) -> None:
     # Deep validation errors, or a misread log, without a word on versions: inspect_ai#1777.
     log = run(dprivbench_cat1(), "dprivbench/always-yes", tmp_path, limit=1)
     newer = tmp_path / "newer.eval"
@@ -112,25 +128,26 @@ def test_a_log_of_a_newer_inspect_is_refused_by_name(tmp_path: Path) -> None:
             if name == "header.json":
                 text = json.dumps(json.loads(text) | {"version": 99}).encode()
             new.writestr(name, text)
-    with pytest.raises(
-        ValueError, match=r"newer\.eval is a log of version 99 from Inspect .* reads up to"
-    ):
-        read_runs([str(newer)])
+    runs, notes = read_runs([str(tmp_path)])
+    assert [run.location for run in runs] == [log.location]
+    assert len(notes) == 1
+    assert re.search(r"newer\.eval: left out, .* version 99, from Inspect .* reads up to", notes[0])
 
 
 def test_a_file_that_is_no_log_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken.eval"
     broken.write_bytes(b"PK but no more")
-    with pytest.raises(ValueError, match=r"broken\.eval cannot be read as a log of Inspect"):
-        read_runs([str(broken)])
+    with pytest.raises(ValueError, match=r"broken\.eval: left out, cannot be read as a log"):
+        report([str(broken)])
 
 
 def test_runs_of_other_questions_are_not_passed_off_as_the_same(tmp_path: Path) -> None:
     run(dprivbench_cat1(functions=1), "dprivbench/always-yes", tmp_path)
     run(dprivbench_cat1(functions=2), "dprivbench/always-yes", tmp_path)
-    table = accuracy_table(read_runs([str(tmp_path)])[0])
-    assert "These runs did not ask the same questions; see the hashes." in table.notes
-    assert as_text(table).startswith("DPrivBench Category 1: accuracy")
+    titles = [table.title for table in make_report([str(tmp_path)]).tables]
+    assert titles[0] == "Runs"
+    assert len(set(titles)) == 3
+    assert all(t.startswith("DPrivBench Category 1: accuracy, set ") for t in titles[1:])
 
 
 def test_the_papers_tables_are_complete_and_consistent() -> None:
