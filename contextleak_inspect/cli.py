@@ -7,6 +7,7 @@ from typing import Any, get_args
 import click
 
 from contextleak_inspect import __version__
+from contextleak_inspect.ablate_command import ablate
 from contextleak_inspect.config import DEFAULT_EPSILON, PRIVATE_DEFENSES, Defense
 from contextleak_inspect.search_command import search
 
@@ -32,6 +33,7 @@ def main() -> None:
 
 
 main.add_command(search)
+main.add_command(ablate)
 
 
 @main.command()
