@@ -326,10 +326,9 @@ def _exact(run: Run, row: Row, setting: Setting) -> tuple[EpsilonBound | None, f
         frozen = VoteLaw(np.array([0.0, 1.0]), np.array([1.0, 0.0]))
         best = best_accuracy(frozen, mu)
     else:
-        arms = run.arms
-        tpr, fpr = (
-            float(arms[world].clean[0, audit_rows(config).index(row)]) for world in ("in", "out")
-        )
+        column = audit_rows(config).index(row)
+        # every trial holds both worlds, so it stands in both arms at its own number
+        tpr, fpr = (float(run.arms[world].clean[record.trial, column]) for world in ("in", "out"))
         epsilon = max(
             0.0,
             unclipped_epsilon(tpr, fpr, delta=config.delta),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from inspect_ai.log import transcript
 from inspect_ai.scorer import (
     Metric,
     SampleScore,
@@ -17,6 +18,7 @@ from inspect_ai.scorer import (
     scorer,
 )
 from inspect_ai.solver import TaskState
+from inspect_ai.util import store_from_events_as
 
 from contextleak_inspect.config import UNPARSED, AuditConfig, audit_config
 from contextleak_inspect.solvers import Answers
@@ -105,6 +107,9 @@ def membership(
 
     async def score(state: TaskState, target: Target) -> Score:
         answers = state.store_as(Answers)
+        if answers.config == "{}":
+            # Samples that Inspect recovers from a killed run have events, but no store.
+            answers = store_from_events_as(list(transcript().events), Answers)
         if answers.config == "{}":
             return Score.unscored(reason="no_response")
         settings = _settings(

@@ -1,5 +1,6 @@
 """One row of an audit, on audits in memory whose truth is known."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -225,6 +226,14 @@ def test_frozen_answers_give_the_exact_epsilon():
         assert audited.bound is audited.e_process is None
         assert main_bound(run, audited) is audited.exact
         assert row.epsilon in {1.0, 4.0}
+
+
+def test_a_frozen_run_may_begin_with_any_repeat():
+    whole = drawn_run(0, calls="frozen", epsilon="1,4")
+    late = gather(whole.config, released(whole.config, whole.records[7:]))
+    for index in range(4):
+        expected = audit_row(whole, index).exact
+        assert audit_row(late, index).exact == dataclasses.replace(expected, n=13)
 
 
 def test_frozen_answers_that_change_give_nothing():

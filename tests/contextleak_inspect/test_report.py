@@ -1,0 +1,106 @@
+import pytest
+from inspect_ai import eval, score
+from inspect_ai.log import read_eval_log, write_eval_log
+
+from contextleak_inspect.audit_row import audit_row
+from contextleak_inspect.report import read_audits, report
+from contextleak_inspect.scorers import membership
+from contextleak_inspect.tasks import contextleak_classification
+
+
+def run(log_dir, options=None, **fields):
+    [log] = eval(
+        contextleak_classification(**({"trials": 20, "temperature": 1, "epsilon": "8"} | fields)),
+        model="contextleak/simulated",
+        model_args={"hit": 0.9, "false_vote": 0.05},
+        log_dir=str(log_dir),
+        display="none",
+        **(options or {}),
+    )
+    return log
+
+
+def table_row(text: str, heading: str, start: str) -> list[str]:
+    """Cells of the first line that begins with `start`, below a heading."""
+    below = text[text.index(heading) :].splitlines()
+    return next(line for line in below if line.split()[:1] == [start]).split()
+
+
+def test_the_report_shows_the_logs_own_numbers(tmp_path):
+    log = run(tmp_path)
+    [audit], notes = read_audits([log.location])
+    assert notes == []
+    metrics = {m.name: m.value for m in log.results.scores[1].metrics.values()}
+    row = audit_row(audit.run, 0)
+    assert row.bound.value == metrics["ε ≥ Clopper-Pearson"]
+    assert row.integrated.value == metrics["ε ≥ e-process, noise integrated"]
+    text = report([str(tmp_path)])
+    cells = table_row(text, "Noisy histogram (observation noisy_aggregate)", "8")
+    assert cells[1] == f"{row.bound.value:.2f}"
+    assert cells[2] == f"{row.bound.n_in}+{row.bound.n_out}"
+    assert cells[-2] == "8.00"  # the most that is possible: the claim itself
+    for said in (
+        "contextleak/simulated (hit=0.9, false_vote=0.05)",
+        "δ = 1e-05, confidence 95%, neighbours replace_one",
+        "ε ≥ (clopper_pearson, fixed_rank)",
+        "Released label (observation final_output)",
+        "210 model calls (null controls included), naively 200",
+        "null control changed",
+        "false votes q̂ = ",
+    ):
+        assert said in text
+
+
+def test_lost_trials_of_a_finished_run_count_against_the_auditor(tmp_path):
+    log = read_eval_log(run(tmp_path, defense="none", threshold="fixed", epsilon=None).location)
+    whole = report([log.location])
+    log.samples = log.samples[3:]
+    short = str(tmp_path / "short" / "a.eval")
+    write_eval_log(log, short)
+    text = report([short])
+    assert "warning: trials missing:" in text
+    assert "each counts against the auditor" in text
+    assert "Unfinished" not in text
+    before, after = (float(table_row(t, "Reply", "-")[1]) for t in (whole, text))
+    assert after < before
+
+
+def test_an_unfinished_run_says_so(tmp_path):
+    text = report([run(tmp_path, options={"limit": 12}).location])
+    assert "Unfinished: bounds for a fixed number" in text
+    assert "use the first 12 trials" in text
+    assert table_row(text, "Noisy histogram", "8")[1] == "-"
+
+
+def test_a_rescored_copy_stands_beside_its_run_and_a_plain_copy_does_not(tmp_path):
+    log = run(tmp_path)
+    other = score(log, membership(epsilons="3"), model="none/none", action="append", display="none")
+    write_eval_log(other, str(tmp_path / "other.eval"))
+    audits, notes = read_audits([str(tmp_path)])
+    assert sorted(a.run.config.epsilon for a in audits) == [(3.0,), (8.0,)]
+    assert len(notes) == 1
+    assert "the same run as" in notes[0]
+
+
+def test_frozen_results_name_their_scope(tmp_path):
+    text = report([run(tmp_path, calls="frozen", temperature=0, trials=3, epsilon="4").location])
+    assert "answers frozen" in text
+    assert "scope conditional_on_answers" in text
+    assert "which proves nothing about determinism" in text
+
+
+def test_what_is_no_audit_is_left_out_or_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no log or folder"):
+        report([str(tmp_path / "none.eval")])
+    with pytest.raises(ValueError, match="no audit among the logs"):
+        report([str(tmp_path)])
+    (tmp_path / "b.eval").write_text("no log", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"b\.eval cannot be read as a log of Inspect"):
+        report([str(tmp_path / "b.eval")])
+
+
+# Cases D12-D17: resolution and direction are said.
+def test_flags_beside_the_numbers(tmp_path):
+    text = report([run(tmp_path).location])
+    assert "resolve FPR down to" in text
+    assert "TPR@10%FPR" in text
