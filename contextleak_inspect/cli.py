@@ -1,4 +1,4 @@
-"""`contextleak plan | report | serve | share | verify`."""
+"""`contextleak plan | report | serve`."""
 
 import threading
 from pathlib import Path
@@ -10,7 +10,6 @@ from contextleak_inspect import __version__
 from contextleak_inspect.ablate_command import ablate
 from contextleak_inspect.config import DEFAULT_EPSILON, PRIVATE_DEFENSES, Defense
 from contextleak_inspect.search_command import search
-from contextleak_inspect.share_command import share, verify
 
 _PLANNED = tuple(name for name in get_args(Defense) if name not in {"zero_shot", "ksa"})
 
@@ -35,8 +34,6 @@ def main() -> None:
 
 main.add_command(search)
 main.add_command(ablate)
-main.add_command(share)
-main.add_command(verify)
 
 
 @main.command()
