@@ -1,6 +1,7 @@
 """A mock model whose outputs carry their usage, so that nothing is downloaded to count tokens."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,6 +14,14 @@ from inspect_ai.model import (
     StopReason,
     get_model,
 )
+
+from tests.dprivbench_inspect.release_folder import write_release
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """A folder in the layout of the release's Git repository."""
+    return write_release(tmp_path / "release")
 
 
 class Asked(NamedTuple):

@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import eval, score
+from inspect_ai import eval, score, task_with
 from inspect_ai.log import EvalLog
+from inspect_ai.model import GenerateConfig
+from inspect_ai.scorer import Score
+from pytest_inspect_evals.metrics import run_metrics
 
-from dprivbench_inspect.citation_scorer import citations
+from dprivbench_inspect.citation_scorer import citation_rates, citations
 from dprivbench_inspect.dataset import load_questions
 from dprivbench_inspect.prompts import CITE_INSTRUCTION, HELP_START, INSTRUCTION, question_in
+from dprivbench_inspect.solvers import ask_with_help
 from dprivbench_inspect.tasks import dprivbench_cat2, dprivbench_hard
 from dprivbench_inspect.theorems import read_theorems
 from tests.dprivbench_inspect.test_retrieval import first_words
 
 __all__ = ["first_words"]
 LIBRARY = read_theorems()
-RELEASE = Path(__file__).parent / "release_theorems"
 HARD_TOPICS = (
     "dp_sgd,parallel_composition,hyperparameter_tuning,ptr,pate,output_perturbation,"
     "smooth_sensitivity"
@@ -101,8 +104,8 @@ def test_what_was_retrieved_is_in_the_log_and_its_recall_a_metric(
 ) -> None:
     log = run(dprivbench_hard(help="retrieval"), mock(cites_all).model, tmp_path)
     found = numbers(log, "citations")
-    # Measured: 0.43 of the right ones are among five; nobody can cite what was not shown.
-    assert found["right theorems shown"] == pytest.approx(0.425, abs=0.03)
+    # Measured: 0.41 of the right ones are among five; nobody can cite what was not shown.
+    assert found["right theorems shown"] == pytest.approx(0.41, abs=0.03)
     assert found["recall of right theorems"] == found["right theorems shown"]
     for sample in log.samples or []:
         assert len(sample.metadata["shown"]) == 5
@@ -141,10 +144,11 @@ def test_a_related_claim_is_another_one_with_its_reason(
     assert numbers(log, "citations")["recall of right theorems"] == 1
 
 
-@pytest.mark.parametrize("source", [RELEASE, RELEASE / "data"])
+@pytest.mark.parametrize("inside", ["", "data"])
 def test_official_questions_take_the_releases_theorems(
-    source: Path, mock: Callable[..., Any], tmp_path: Path
+    inside: str, release: Path, mock: Callable[..., Any], tmp_path: Path
 ) -> None:
+    source = release / inside
     log = run(dprivbench_hard(source=str(source)), mock(cites_all).model, tmp_path)
     given = {str(s.id): s.metadata["shown"] for s in log.samples or []}
     assert given == {
@@ -154,22 +158,22 @@ def test_official_questions_take_the_releases_theorems(
     }
     prompts = {str(s.id): s.messages[0].text for s in log.samples or []}
     assert "[definition-2] Definition\nNeighbours hold the same" in prompts["cate_2-124"]
-    assert "they add up" not in "".join(prompts.values())  # a comment gives the answer away
+    assert "They add" not in "".join(prompts.values())  # a comment gives the answer away
     found = shown(dprivbench_hard(source=str(source), help="retrieval", k=1))
     assert found["cate_2-106"] == ["theorem-3"]
     related = shown(dprivbench_hard(source=str(source), help="related"))
     assert related["cate_2-28"] == ["dp_gd-01"]
 
 
-def test_official_questions_without_theorems_say_where_they_are(tmp_path: Path) -> None:
-    file = RELEASE / "data" / "category_2" / "cate_2.json"
+def test_official_questions_without_theorems_say_where_they_are(release: Path) -> None:
+    file = release / "data" / "category_2" / "cate_2.json"
     with pytest.raises(ValueError, match=r"no theorems of the release.*-T theorems=<folder>"):
         dprivbench_hard(source=str(file))
-    assert len(dprivbench_hard(source=str(file), theorems=str(RELEASE)).dataset) == 3
+    assert len(dprivbench_hard(source=str(file), theorems=str(release)).dataset) == 3
     for kind in ("none", "related"):
         assert len(dprivbench_hard(source=str(file), help=kind).dataset) == 3
     with pytest.raises(ValueError, match=r"no theorems of the release.*nowhere"):
-        dprivbench_hard(source=str(file), theorems=str(tmp_path / "nowhere"))
+        dprivbench_hard(source=str(file), theorems=str(release.parent / "nowhere" / "at all"))
 
 
 @pytest.mark.parametrize(
@@ -213,3 +217,23 @@ def test_scoring_again_gives_the_same_numbers(mock: Callable[..., Any], tmp_path
     assert {n: str(m.value) for n, m in first.metrics.items()} == {
         n: str(m.value) for n, m in second.metrics.items()
     }
+
+
+def test_the_metric_counts_epochs_of_a_question_as_one_cluster() -> None:
+    def reply(cited: list[str] | None, epoch: int) -> Score:
+        own = {"shown": cited, "other": []} if cited is not None else None
+        return Score(value=0.5, metadata={"epoch": epoch, "citing": 1, "cited": own})
+
+    rows = [[reply(["zcdp"], 1), reply(None, 2)], [reply(["gdp"], 1), reply([], 2)]]
+    about = [{"right": ["zcdp", "gdp"], "shown": ["zcdp", "gdp"]}] * 2
+    found = run_metrics([citation_rates()], rows, metadata=about)
+    assert found["recall of right theorems"] == found["no citation line"] == 0.25
+    assert found["recall of right theorems ± over questions"] == 0  # alike in both questions
+    assert found["precision of citations"] == 1
+
+
+def test_each_epoch_sends_its_own_seed(mock: Callable[..., Any], tmp_path: Path) -> None:
+    model = mock(config=GenerateConfig(seed=5))
+    task = task_with(dprivbench_hard(help="none"), solver=ask_with_help())
+    run(task, model.model, tmp_path, limit=1, epochs=3)
+    assert sorted(call.config.seed for call in model.asked) == [5, 6, 7]

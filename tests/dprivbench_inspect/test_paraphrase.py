@@ -219,13 +219,12 @@ def test_other_arguments_are_refused(arguments: dict[str, Any], message: str) ->
 
 
 def test_official_questions_can_be_paraphrased(
-    offline: Callable[..., None], tmp_path: Path
+    offline: Callable[..., None], release: Path, tmp_path: Path
 ) -> None:
     offline(rewords)
-    release = Path(__file__).parent / "release_theorems"
     out = tmp_path / "p.yaml"
     assert paraphrase(out, "--source", str(release)).exit_code == 0
     written = read_questions(out)
     assert [q.id for q in written] == ["cate_2-124", "cate_2-28", "cate_2-3"]
-    assert "they add up" not in out.read_text(encoding="utf-8")  # comments stay behind
+    assert "They add" not in out.read_text(encoding="utf-8")  # comments stay behind
     assert json.dumps([q.label for q in written]) == '["yes", "yes", "yes"]'

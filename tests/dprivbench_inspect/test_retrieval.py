@@ -22,14 +22,14 @@ def first_words(texts: Sequence[str]) -> list[list[float]]:
 
 
 def test_recall_on_our_questions() -> None:
-    # Measured: 0.54 of the right theorems among five of 61, at least one for 0.83 of the questions
+    # Measured: 0.53 of the right theorems among five of 61, at least one for 0.82 of the questions
     # (chance: 0.08 and 0.20). One or two words may move these.
     questions = load_questions(2).questions
     found = {q.id: retrieve(q.question, CORPUS, 5) for q in questions}
     right = {q.id: link.theorems for q in questions if (link := LIBRARY.link(q))}
     shares = [recall(found[name], right[name]) for name in found]
-    assert sum(shares) / len(shares) == pytest.approx(0.54, abs=0.02)
-    assert sum(share > 0 for share in shares) / len(shares) == pytest.approx(0.83, abs=0.02)
+    assert sum(shares) / len(shares) == pytest.approx(0.53, abs=0.02)
+    assert sum(share > 0 for share in shares) / len(shares) == pytest.approx(0.82, abs=0.02)
 
 
 def test_the_nearest_comes_first_and_more_are_a_longer_list() -> None:

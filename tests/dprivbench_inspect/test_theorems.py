@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,6 @@ from dprivbench_inspect.theorems import (
 
 LIBRARY = read_theorems()
 QUESTIONS = {q.id: q for q in load_questions(2).questions}
-RELEASE = Path(__file__).parent / "release_theorems"
 each_theorem = pytest.mark.parametrize("theorem", LIBRARY.theorems.values(), ids=lambda t: t.id)
 
 
@@ -119,12 +117,12 @@ def test_the_official_hard_ids_are_the_releases(shared: Path) -> None:
     assert tuple(f"cate_2-{n}" for n in track["hard_question_ids"]) == OFFICIAL_HARD_IDS
 
 
-def test_theorems_in_the_releases_layout_are_read() -> None:
-    assert find_release_theorems(RELEASE) == RELEASE / "difficult_question"
-    assert find_release_theorems(RELEASE / "data") == RELEASE / "difficult_question"
-    assert find_release_theorems(RELEASE / "difficult_question") is not None
-    assert find_release_theorems(RELEASE / "data" / "category_2") is None
-    library = read_release_theorems(RELEASE / "difficult_question")
+def test_theorems_in_the_releases_layout_are_read(release: Path) -> None:
+    assert find_release_theorems(release) == release / "difficult_question"
+    assert find_release_theorems(release / "data") == release / "difficult_question"
+    assert find_release_theorems(release / "difficult_question") is not None
+    assert find_release_theorems(release / "data" / "category_2") is None
+    library = read_release_theorems(release / "difficult_question")
     assert list(library.theorems) == ["theorem-1", "definition-2", "theorem-3"]
     assert library.links["cate_2-124"].theorems == ("theorem-1", "definition-2")
     assert (
@@ -148,14 +146,14 @@ def test_theorems_in_the_releases_layout_are_read() -> None:
     ],
 )
 def test_a_broken_release_folder_is_refused(
-    file: str, text: str | None, message: str, tmp_path: Path
+    file: str, text: str | None, message: str, release: Path
 ) -> None:
-    shutil.copytree(RELEASE / "difficult_question", tmp_path / "d")
-    (tmp_path / "d" / file).unlink()
+    folder = release / "difficult_question"
+    (folder / file).unlink()
     if text is not None:
-        (tmp_path / "d" / file).write_text(text, encoding="utf-8")
+        (folder / file).write_text(text, encoding="utf-8")
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        read_release_theorems(tmp_path / "d")
+        read_release_theorems(folder)
 
 
 def test_a_broken_file_of_ours_is_refused(tmp_path: Path) -> None:
