@@ -196,5 +196,5 @@ def _marked(text: str) -> tuple[str, bool]:
     kept[opening[boxed]] = kept[closing[boxed]] = True
     marked = codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
     for _ in range(_EMPTY_DEPTH):
-        marked = _EMPTY.sub("", marked)
+        marked = _EMPTY.sub(lambda empty: "\n" if "\n" in empty[0] else "", marked)
     return marked, int(box_opens.sum()) > int(boxed.sum())

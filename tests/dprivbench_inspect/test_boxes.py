@@ -84,6 +84,7 @@ WORDS = st.sampled_from([
 @settings(max_examples=1500, deadline=None)
 @given(st.lists(WORDS, max_size=14).map("".join))
 @example("\\boxed{\\boxed{yes}\n}\\boxed{\\text{No}}")
+@example("\\boxed{yes}\\boxed{\n}\\boxed{no}")
 def test_agrees_with_a_slow_reader_of_the_rules(text):
     assert verdict_of(text) == slow_verdict(text)
 
