@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import numpy as np
@@ -16,14 +16,11 @@ from contextleak_inspect.canaries import plant
 from contextleak_inspect.config import World, stream, stream_seed
 from contextleak_inspect.embeddings import get_embedder
 from contextleak_inspect.queries import Prompt
-from contextleak_inspect.text_records import (
-    Reference,
-    embedding_record,
-    keyword_record,
-    make_reference,
-)
 from contextleak_inspect.trials import Audit, Call, shard_prompt
 from contextleak_inspect.votes import TrialVotes
+
+if TYPE_CHECKING:
+    from contextleak_inspect.text_measures import Reference
 
 # Zero-shot texts are public; at temperature 0 they would all be one text.
 CANDIDATE_TEMPERATURE = 1.0
@@ -36,7 +33,7 @@ class PublicTexts(NamedTuple):
     """
 
     candidates: tuple[str, ...]
-    reference: Reference | None
+    reference: "Reference | None"
     asked: int
     embedded: int = 0
     truncated: int = 0
@@ -91,6 +88,8 @@ def public_texts(audit: Audit) -> Callable[[Model], Awaitable[tuple[PublicTexts,
 
 
 async def _ask(audit: Audit, model: Model) -> PublicTexts:
+    from contextleak_inspect.text_measures import make_reference  # scipy is slow to load
+
     config = audit.config
     pairs = config.reference_pairs if config.defense == "esa" else 0
     zero_shot = shard_prompt(audit, ())
@@ -149,6 +148,8 @@ async def with_texts(
         public: The audit's public texts.
         made: Whether this trial asked for them, so that they are logged and counted here.
     """
+    from contextleak_inspect.text_measures import embedding_record, keyword_record
+
     if made:
         texts.candidates = list(public.candidates)
         record = record.model_copy(update={"calls": record.calls + public.asked})

@@ -24,14 +24,7 @@ from contextleak_inspect.embeddings import get_embedder
 from contextleak_inspect.private_data import deal
 from contextleak_inspect.public_texts import CANDIDATE_TEMPERATURE
 from contextleak_inspect.queries import Prompt
-from contextleak_inspect.scoring import epsilon_text
-from contextleak_inspect.text_records import (
-    EmbeddingRecord,
-    Reference,
-    embedding_record,
-    keyword_record,
-)
-from contextleak_inspect.text_releases import release_keywords
+from contextleak_inspect.text_records import EmbeddingRecord
 from contextleak_inspect.utility_questions import (
     Question,
     Questions,
@@ -166,6 +159,8 @@ async def _blocked(questions: Questions, question: Question, reply: str) -> dict
 
 
 async def _embedded(config: AuditConfig, answers: UtilityAnswers) -> EmbeddingRecord:
+    from contextleak_inspect.text_measures import Reference, embedding_record  # scipy is slow
+
     texts = [*answers.shards, *answers.candidates]
     vectors, truncated = await get_embedder(config.embedding)(texts)
     if truncated.any():
@@ -185,6 +180,10 @@ async def _from_keywords(
     model: Model, questions: Questions, question: Question, answers: UtilityAnswers
 ) -> dict[str, str]:
     """One reply per ε from released keywords: here noise comes before a call, so it is drawn."""
+    from contextleak_inspect.scoring import epsilon_text
+    from contextleak_inspect.text_measures import keyword_record
+    from contextleak_inspect.text_releases import release_keywords
+
     config = ksa_config(questions.config)
     record = keyword_record({"out": answers.shards}, [question.text, *answers.candidates], "")
     released = {

@@ -1,9 +1,13 @@
 """Audits of texts run through Inspect: embeddings, keywords, and defenses without noise."""
 
 import math
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import yaml
 from inspect_ai import eval, score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -239,6 +243,24 @@ def test_defenses_without_noise_leak_the_bracketed_canary_or_block_it(tmp_path, 
         assert record.embedded is None
     audited = gathered(log)
     assert audit_row(audited, 0).accuracy.balanced == (1.0 if leaks else 0.5)
+
+
+def test_the_papers_settings_make_an_audit():
+    path = pathlib.Path(__file__).parents[2] / "tasks" / "contextleak_generation_paper.yaml"
+    spec = yaml.safe_load(path.read_text(encoding="utf-8"))["task"]
+    made = contextleak_generation(**spec["args"])
+    config = made.metadata["config"]
+    assert (config["defense"], config["ensemble"], config["n_exemplars"]) == ("esa", 10, 20)
+    assert config["epsilon"][-1] == "Infinity"
+    assert len(made.dataset) == 100
+
+
+# Inspect imports every installed package's registry to list tasks.
+def test_naming_the_tasks_loads_nothing_heavy():
+    heavy = ["scipy", "sympy", "matplotlib", "pandas", "datasets", "gepa", "nltk", "onnxruntime"]
+    code = f"import contextleak_inspect._registry, sys; print(set({heavy}) & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 @pytest.mark.local_model

@@ -7,7 +7,7 @@ from contextleak_inspect.calibration import analytic_sigma, embedding_sensitivit
 from contextleak_inspect.canary_effect import esa_mu
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.mechanisms import nearest_candidate, noisy_mean, projection
-from contextleak_inspect.text_records import embedding_record, keyword_record, make_reference
+from contextleak_inspect.text_measures import embedding_record, keyword_record, make_reference
 from contextleak_inspect.text_releases import (
     clean_score,
     keyword_chance,
