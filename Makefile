@@ -7,6 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 demo: install
 	@$(BIN)/dprivbench demo
+	@$(BIN)/contextleak demo
 
 test: install lint
 	@$(BIN)/pytest

@@ -9,6 +9,7 @@ import click
 from contextleak_inspect import __version__
 from contextleak_inspect.ablate_command import ablate
 from contextleak_inspect.config import DEFAULT_EPSILON, PRIVATE_DEFENSES, Defense
+from contextleak_inspect.demo_command import demo
 from contextleak_inspect.search_command import search
 
 _PLANNED = tuple(name for name in get_args(Defense) if name not in {"zero_shot", "ksa"})
@@ -34,6 +35,7 @@ def main() -> None:
 
 main.add_command(search)
 main.add_command(ablate)
+main.add_command(demo)
 
 
 @main.command()
@@ -173,7 +175,8 @@ def report(logs: tuple[str, ...]) -> None:
 def serve(model: str, port: int, context: int, threads: int | None) -> None:
     """Serve the GGUF file MODEL on this machine for other processes, until Ctrl-C.
 
-    Nothing outside this machine can reach it.
+    Nothing outside this machine can reach it. A reply ends after 2048 tokens unless --max-tokens
+    says otherwise.
     """
     from contextleak_inspect.local import serve as start
 

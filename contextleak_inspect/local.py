@@ -26,10 +26,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from contextleak_inspect.weights import check_gguf, check_hash, installed_weights
 
-_CHAT_TEMPLATE_KEY = b"tokenizer.chat_template"
-_METADATA_BYTES = (
-    1 << 28
-)  # metadata come first in the file; the largest vocabularies need some 20 MB
+LONGEST_REPLY = 2048  # tokens, where a request names no limit
 YES_NO_GRAMMAR = r'root ::= [^\\]{0,400} "\\boxed{" ("yes" | "no") "}"'
 
 
@@ -104,6 +101,8 @@ def serve(
     params = xllamacpp.CommonParams()
     params.model.path = str(file)
     params.n_ctx, params.n_parallel, params.n_gpu_layers = context, 1, 0
+    params.n_predict = LONGEST_REPLY
+    params.cache_ram_mib = 0  # prompts of an audit hardly ever return; kept, they fill the memory
     params.warmup = False
     params.cpuparams.n_threads = threads or os.cpu_count() or 1
     params.cpuparams_batch.n_threads = params.cpuparams.n_threads

@@ -21,6 +21,7 @@ from contextleak_inspect.bounds import EpsilonBound
 from contextleak_inspect.checks import trial_warnings
 from contextleak_inspect.config import GAUSSIAN_DEFENSES, AuditConfig, audit_config
 from contextleak_inspect.embedding_step import embedding_step
+from contextleak_inspect.overview import Audited, overview
 from contextleak_inspect.possible import possible
 from contextleak_inspect.rao_blackwell import flip_probability_upper
 from contextleak_inspect.roc import fpr_label
@@ -69,7 +70,7 @@ def read_audits(paths: Iterable[str]) -> tuple[list[AuditLog], list[str]]:
 
 
 def report(paths: Iterable[str]) -> str:
-    """All audits as text, one after another, then all utilities.
+    """All audits as text: of several, a line each; then one after another; then all utilities.
 
     Raises:
         ValueError: No audit or utility is among the logs, or one cannot be read.
@@ -84,6 +85,8 @@ def report(paths: Iterable[str]) -> str:
         raise ValueError("\n".join(["no audit among the logs", *notes]))
     parts = [audit_text(audit) for audit in audits]
     parts += [utility_text(utility) for utility in utilities]
+    if len(audits) > 1:
+        parts.insert(0, overview([Audited(a.header.eval.model, a.run) for a in audits]))
     return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
 
 

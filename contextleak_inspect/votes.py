@@ -203,13 +203,18 @@ def read_vote(
 
 
 def error_rates(trials: Iterable[TrialVotes]) -> ErrorRates:
-    """False votes and misses over all shards; answers that two worlds share count once."""
+    """False votes and misses over all shards; answers that two worlds share count once.
+
+    Replies that were forced, for their log-probability, are no votes and do not count.
+    """
     false_votes = clean = misses = planted = 0
     for trial in trials:
         for number, (world, votes) in enumerate(sorted(trial.votes.items())):
             holding = trial.changed_shards(world)
             asked = range(len(votes)) if number == 0 else (trial.canary_shard,)
             for shard in asked:
+                if trial.marks[world][shard] == FORCED:
+                    continue
                 says_yes = votes[shard] == trial.answer
                 if shard in holding:
                     planted += 1

@@ -38,6 +38,19 @@ def test_the_small_model_answers_with_counted_tokens(small_model: Model):
 
 
 @pytest.mark.local_model
+def test_a_reply_without_a_limit_ends_all_the_same(monkeypatch: pytest.MonkeyPatch):
+    require_weights("smollm2-135m")
+    monkeypatch.setattr(local, "LONGEST_REPLY", 8)
+    server = local.serve(str(installed_weights("smollm2-135m")), context=512)
+    model = get_model("openai-api/local/short", base_url=f"{server.address}/v1", api_key="none")
+    ask = "Tell a long story about a ferry."
+    unlimited = asyncio.run(model.generate(ask))
+    assert (unlimited.stop_reason, unlimited.usage.output_tokens) == ("max_tokens", 8)
+    own = asyncio.run(model.generate(ask, config=GenerateConfig(max_tokens=12)))
+    assert own.usage.output_tokens == 12
+
+
+@pytest.mark.local_model
 def test_log_probabilities_of_a_forced_text_prefer_what_the_context_holds(small_model: Model):
     def forced(tail: str) -> float:
         config = GenerateConfig(

@@ -198,6 +198,8 @@ def test_error_rates_by_hand():
     # Planted in both worlds (tied votes): shard 2 counts among those with the canary.
     tied = trial(votes={"out": (1, 0, 0)}, marks={"out": "vvv"}, planted_shards=(2,))
     assert error_rates([tied]) == (1, 2, 0, 1)
+    # Forced for its log-probability: no vote, so neither right nor wrong.
+    assert error_rates([trial(votes={"in": (-1,)}, marks={"in": "f"})]) == (0, 0, 0, 0)
     assert math.isnan(error_rates([]).q)
 
 

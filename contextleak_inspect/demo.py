@@ -1,0 +1,112 @@
+"""What `make demo` shows: noisy votes of a simulated model, then a real one and what it repeats."""
+
+import time
+from typing import Any, NamedTuple
+
+import click
+from inspect_ai import eval as run
+from inspect_ai.hooks import Hooks, SampleEnd, hooks
+from inspect_ai.model import Model, get_model
+
+from contextleak_inspect.overview import Audited, overview
+from contextleak_inspect.report import read_audits
+from contextleak_inspect.tasks import contextleak_classification
+
+
+class _Step(NamedTuple):
+    """One audit of the demo."""
+
+    about: str
+    model: str | Model
+    arguments: dict[str, Any]
+    options: dict[str, Any]  # for Inspect's eval
+
+
+OFFLINE = (
+    _Step("noisy votes", "contextleak/simulated", {"epsilon": [1, 8, "inf"], "trials": 100}, {}),
+)
+# Half the exemplars of an audit, so that two cores answer in time.
+SHORT: dict[str, Any] = {
+    "trials": 40,
+    "balanced": True,
+    "n_exemplars": 10,
+    "null_controls": 0,
+    "seed": 3,
+}
+_COMPLETION = {"query": "begun_completion", "membership": "logprob"}
+_CALL = {"max_tokens": 32, "max_connections": 1}
+
+
+def demo(model: str, log_dir: str) -> None:
+    """Run all audits and print their tables.
+
+    Args:
+        model: The real model, by Inspect's name; where it cannot be had, the reason is printed and
+            the simulated one stands alone.
+        log_dir: Where the logs go.
+
+    Raises:
+        click.ClickException: A run failed.
+        KeyboardInterrupt: Ctrl-C during a run; what is finished has been printed.
+    """
+    steps = [*OFFLINE, *_real_steps(model)]
+    logs: list[str] = []
+    for number, step in enumerate(steps, start=1):
+        if number == len(OFFLINE) + 1:
+            _show_trials()
+        click.echo(f"{number}/{len(steps)} {step.about} with {step.model} ", nl=False)
+        start = time.monotonic()
+        [log] = run(
+            contextleak_classification(**step.arguments),
+            model=step.model,
+            log_dir=log_dir,
+            display="none",
+            **step.options,
+        )
+        if log.status == "cancelled":
+            click.echo("stopped")
+            _show_table(logs)
+            raise KeyboardInterrupt
+        if log.status != "success":
+            raise click.ClickException(f"the run ended with status {log.status}: {log.error}")
+        count = log.results.completed_samples if log.results else 0
+        click.echo(f" {count} trials in {time.monotonic() - start:.0f} s")
+        logs.append(log.location)
+    _show_table(logs)
+    click.echo(f"More on each audit: contextleak report {log_dir}")
+    click.echo(f"Look at every trial: inspect view start --log-dir {log_dir}")
+
+
+def _show_table(logs: list[str]) -> None:
+    if logs:
+        audits, _ = read_audits(logs)
+        rows = overview([Audited(audit.header.eval.model, audit.run) for audit in audits])
+        click.echo(f"\nContextLeak: does the reply give the canary away?\n{rows}\n")
+
+
+def _real_steps(name: str) -> list[_Step]:
+    """A query that small models cannot follow, then one that they can, without and with a defense.
+
+    Where there is no model, none and a word why.
+    """
+    try:
+        model = get_model(name)
+    except (FileNotFoundError, RuntimeError, ValueError) as error:
+        click.echo(f"Without a real model: {error}")
+        return []
+    told = SHORT | _COMPLETION
+    asked = SHORT | {"query": "if_then_explicit"}
+    return [
+        _Step("no defense, if-then question", model, asked | {"defense": "none"}, _CALL),
+        _Step("no defense, completion", model, told | {"defense": "none"}, _CALL),
+        _Step("faux secrets, completion", model, told | {"defense": "faux_secrets"}, _CALL),
+    ]
+
+
+def _show_trials() -> None:
+    """A dot for every trial from here on. Hooks known at Inspect's start would be announced."""
+
+    @hooks(name="contextleak_demo", description="shows that trials come in")
+    class Dots(Hooks):
+        async def on_sample_end(self, data: SampleEnd) -> None:
+            click.echo(".", nl=False)

@@ -1,0 +1,85 @@
+"""Several audits → one table: what each defense let through, with its interval."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from contextleak_inspect.audit_row import RowAudit, audit_row
+from contextleak_inspect.audit_run import Run
+from contextleak_inspect.bounds import EpsilonBound
+from contextleak_inspect.scoring import audit_rows, epsilon_text
+
+_DASH = "-"
+_COLUMNS = (
+    "",
+    "model",
+    "defense",
+    "query",
+    "seen",
+    "claimed ε",
+    "n in+out",
+    "accuracy",
+    "interval",
+    "AUC",
+    "ε ≥",
+    "at most",
+    "ε ≥ anytime",
+)
+_LEFT = 5  # columns of words
+
+
+class Audited(NamedTuple):
+    """One run, and the model that was asked."""
+
+    model: str
+    run: Run
+
+
+def overview(audits: Sequence[Audited]) -> str:
+    """A line per audit, level of observation and claimed ε.
+
+    Args:
+        audits: Runs of one confidence or several, named below the table.
+    """
+    lines: list[tuple[str, ...]] = [_COLUMNS]
+    for number, (model, run) in enumerate(audits, start=1):
+        for index in range(len(audit_rows(run.config))):
+            lines.append((f"[{number}]", model, *_line(run, audit_row(run, index))))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    confidences = " or ".join(
+        f"{c:.0%}" for c in sorted({run.config.confidence for _, run in audits})
+    )
+    return "\n".join([
+        *(
+            "  ".join(
+                cell.ljust(width) if column < _LEFT else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ),
+        "",
+        f"Intervals and bounds hold with probability {confidences}, each alone.",
+        "accuracy: at a threshold from other trials. ε ≥: the Clopper-Pearson lower bound in nats,",
+        "and the most it can be with this many trials; anytime: the e-process, with known noise",
+        "integrated out where there is any. 0.00: no evidence of leakage, not a proof of privacy.",
+    ])
+
+
+def _line(run: Run, row: RowAudit) -> tuple[str, ...]:
+    c, bound, accuracy = run.config, row.bound, row.accuracy
+    return (
+        c.defense,
+        c.query,
+        row.row.level,
+        _DASH if row.row.epsilon is None else epsilon_text(row.row.epsilon),
+        f"{row.n_in}+{row.n_out}",
+        _DASH if accuracy is None else f"{accuracy.balanced:.2f}",
+        _DASH if accuracy is None else "{:.2f}-{:.2f}".format(*accuracy.balanced_interval),
+        _DASH if row.auc is None else f"{row.auc:.2f}",
+        _value(bound or row.exact),
+        _DASH if bound is None else f"{bound.ceiling:.2f}",
+        _value(row.integrated or row.e_process),
+    )
+
+
+def _value(bound: EpsilonBound | None) -> str:
+    return _DASH if bound is None else f"{bound.value:.2f}"

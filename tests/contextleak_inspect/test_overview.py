@@ -1,0 +1,38 @@
+from contextleak_inspect.audit_row import audit_row
+from contextleak_inspect.overview import Audited, overview
+from tests.contextleak_inspect.audits import drawn_run
+
+
+def audited(**fields) -> Audited:
+    return Audited("a/model", drawn_run(1, null_controls=0, **fields))
+
+
+def cells(text: str, number: int) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line.startswith(f"[{number}]")]
+
+
+def test_a_line_for_every_level_and_claimed_epsilon_with_the_audits_own_numbers():
+    noisy, plain = audited(epsilon="1,inf", trials=60), audited(defense="none", trials=60)
+    text = overview([noisy, plain])
+    assert len(cells(text, 1)) == 4
+    [line] = cells(text, 2)
+    row = audit_row(plain.run, 0)
+    assert row.accuracy is not None
+    assert row.bound is not None
+    assert row.e_process is not None
+    low, high = row.accuracy.balanced_interval
+    assert line[1:] == [
+        *("a/model", "none", "if_then_explicit", "reply", "-"),
+        *(f"{row.n_in}+{row.n_out}", "1.00", f"{low:.2f}-{high:.2f}", "1.00"),
+        *(f"{row.bound.value:.2f}", f"{row.bound.ceiling:.2f}", f"{row.e_process.value:.2f}"),
+    ]
+
+
+def test_frozen_answers_have_an_exact_value_and_no_interval():
+    [line, _] = cells(overview([audited(epsilon="1", calls="frozen", temperature=0)]), 1)
+    assert line[-6:] == ["-", "-", "-", "1.00", "-", "-"]
+
+
+def test_audits_of_different_confidence_are_named():
+    text = overview([audited(trials=20), audited(trials=20, confidence=0.9)])
+    assert "with probability 90% or 95%" in text
