@@ -1,4 +1,4 @@
-"""`contextleak plan | report | serve`."""
+"""`contextleak plan | report | serve | share | verify`."""
 
 import threading
 from pathlib import Path
@@ -11,6 +11,7 @@ from contextleak_inspect.ablate_command import ablate
 from contextleak_inspect.config import DEFAULT_EPSILON, PRIVATE_DEFENSES, Defense
 from contextleak_inspect.demo_command import demo
 from contextleak_inspect.search_command import search
+from contextleak_inspect.share_command import share, verify
 
 _PLANNED = tuple(name for name in get_args(Defense) if name not in {"zero_shot", "ksa"})
 
@@ -36,6 +37,8 @@ def main() -> None:
 main.add_command(search)
 main.add_command(ablate)
 main.add_command(demo)
+main.add_command(share)
+main.add_command(verify)
 
 
 @main.command()
