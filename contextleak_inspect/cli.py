@@ -29,8 +29,9 @@ def _epsilons(context: click.Context, option: click.Parameter, text: str) -> tup
 def main() -> None:
     """ContextLeak: what a private in-context-learning system leaks, as bounds on ε.
 
-    Audits run with Inspect: `inspect eval contextleak_inspect/contextleak_classification …`. The
-    commands here need no network.
+    Audits run with Inspect: `inspect eval contextleak_inspect/contextleak_classification …`, and
+    likewise contextleak_generation and contextleak_utility. Of the commands here only search asks a model of
+    yours; the others need no network.
     """
 
 
