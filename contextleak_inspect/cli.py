@@ -30,8 +30,8 @@ def main() -> None:
     """ContextLeak: what a private in-context-learning system leaks, as bounds on ε.
 
     Audits run with Inspect: `inspect eval contextleak_inspect/contextleak_classification …`, and
-    likewise contextleak_generation and contextleak_utility. Of the commands here only search asks a model of
-    yours; the others need no network.
+    likewise contextleak_generation and contextleak_utility. Of the commands here only search and
+    demo ask a model; none needs the network for itself.
     """
 
 
