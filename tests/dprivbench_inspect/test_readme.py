@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 from dprivbench_inspect import tasks
+from dprivbench_inspect.dataset import load_questions
 from dprivbench_inspect.mechanisms import MECHANISMS
 from dprivbench_inspect.report_tables import PAPER_RESULTS
 
@@ -28,6 +30,19 @@ def test_every_argument_of_the_tasks_is_named() -> None:
     known = set(tasks.Category1.model_fields) | set(tasks.Category2.model_fields)
     known |= set(tasks.Hard.model_fields)
     assert known <= arguments  # inspect-evals-lint sees to the other direction
+
+
+def test_the_table_of_error_patterns_is_that_of_the_data() -> None:
+    questions = load_questions(2).questions
+    false = [q for q in questions if q.label == "no"]
+    kinds = ("algorithm", "assumption", "conclusion")
+    count = Counter((q.error_pattern, q.perturbation) for q in false)
+    rows = [[count[pattern, kind] for kind in kinds] for pattern in sorted({p for p, _ in count})]
+    rows.append([sum(column) for column in zip(*rows, strict=True)])
+    printed = re.findall(r"^\|[^|]+\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", README, re.MULTILINE)
+    assert [[int(n) for n in row] for row in printed] == [[*row, sum(row)] for row in rows]
+    assert f"Each of the {len(questions)} bundled questions" in README
+    assert f"{len(questions) - len(false)} are true" in README
 
 
 def test_rows_of_the_paper_are_as_printed() -> None:
