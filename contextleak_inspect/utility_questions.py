@@ -40,7 +40,8 @@ def utility_questions(config: AuditConfig, part: str) -> Questions:
     into pool, validation and test by the seed.
 
     Raises:
-        ValueError: The part is unknown, or the data are too few for it.
+        ValueError: The part is unknown, the data are too few for it, a text is example and question
+            at once, or a question has a label that no example has.
     """
     if part not in HELD_OUT:
         raise ValueError(f"part {part!r} is none of {sorted(HELD_OUT)}")
@@ -54,6 +55,11 @@ def utility_questions(config: AuditConfig, part: str) -> Questions:
         raise ValueError(f"{min(shared)!r:.80} is a private example and a question; remove one")
     data = PrivateData(part, tuple(asked))
     labels = () if config.task == "generation" else PrivateData("", pool).labels
+    if labels and (unknown := {e.answer for e in asked}.difference(labels)):
+        raise ValueError(
+            f"questions have the labels {sorted(unknown)}, which no private example has; "
+            f"those have {list(labels)}"
+        )
     return Questions(
         config,
         part,

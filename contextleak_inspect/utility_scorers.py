@@ -61,7 +61,7 @@ def _labels(config: "AuditConfig", answers: UtilityAnswers) -> dict[str, float]:
     from contextleak_inspect.votes import read_label
 
     labels = answers.labels
-    truth = [labels.index(answers.answer)] if answers.answer in labels else [len(labels)]
+    truth = [labels.index(answers.answer)]
 
     def vote(reply: str) -> int:
         index = read_label(reply, labels)

@@ -194,6 +194,15 @@ def test_a_users_file_is_dealt_into_parts_that_do_not_meet(tmp_path):
         utility_questions(small, "test")
     with pytest.raises(ValueError, match="part 'train' is none of"):
         utility_questions(config, "train")
+    lines = ["text,label", *(f"text {i},{'ab'[i % 2]}" for i in range(99)), "text 99,c"]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    told = 0
+    for seed in range(12):  # the one text with label c falls into a part by the seed
+        try:
+            utility_questions(audit_config({"source": str(path), "seed": seed}), "test")
+        except ValueError as error:
+            told += "labels ['c'], which no private example has" in str(error)
+    assert 0 < told < 12
 
 
 def test_bundled_parts_are_the_data_sets_own():
