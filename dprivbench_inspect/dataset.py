@@ -177,7 +177,7 @@ def labelled_dataset(name: str) -> MemoryDataset:
     for labelled in labelled_replies():
         question = questions[labelled.question]
         prompt = cause_prompt(
-            labelled.category, question.question, question.explanation, labelled.reply
+            labelled.category, question.question, question.explanation or "", labelled.reply
         )
         samples.append(
             Sample(
