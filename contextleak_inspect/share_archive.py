@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
 
 from contextleak_inspect.share_fields import Fate, Redactor, allowed
-from contextleak_inspect.share_scan import Leak, Private, canary_pieces, knows, leaks, own_names
+from contextleak_inspect.share_scan import Leak, Private, canary_pieces, leaks, own_names
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdError
@@ -25,9 +25,13 @@ else:
 Package = Literal["contextleak", "dprivbench"]
 SCORERS: dict[str, Package] = {
     "membership": "contextleak",
+    "utility": "contextleak",
     "verdict": "dprivbench",
     "paper_verdict": "dprivbench",
     "noise_scale": "dprivbench",
+    "citations": "dprivbench",
+    "attribution": "dprivbench",
+    "labelled_cause": "dprivbench",
 }
 UNREADABLE = (
     OSError,
@@ -160,6 +164,8 @@ def base_name(scorer: str) -> str:
 def public_texts(header: dict[str, Any], package: Package) -> bool:
     """Whether a log asks public questions: those of the package or of the official release."""
     metadata = header["eval"].get("metadata") or {}
+    if header["eval"]["task"].rsplit("/", 1)[-1] == "dprivbench_grader_check":
+        return True
     return package == "dprivbench" and metadata.get("source") in _PUBLIC_QUESTIONS
 
 
@@ -168,7 +174,8 @@ def public_data(header: dict[str, Any], package: Package) -> bool:
     metadata = header["eval"].get("metadata") or {}
     if package == "dprivbench":
         return public_texts(header, package)
-    return (metadata.get("config") or {}).get("source") in _PUBLIC_DATA
+    config = metadata.get("config") or metadata.get("utility") or {}
+    return config.get("source") in _PUBLIC_DATA
 
 
 def _local_archive(location: str, scratch: Path) -> Path:
@@ -219,9 +226,12 @@ def _with_our_scorers(header: dict[str, Any]) -> dict[str, Any]:
 
 def _redact_sample(sample: dict[str, Any], package: Package, redactor: Redactor) -> dict[str, Any]:
     redactor.attachments = sample.get("attachments") or {}
-    trial = (sample.get("store") or {}).get("Answers:trial") or {}
-    labels = trial.get("labels") or []
-    redactor.labels = redactor.labels.union(label for label in labels if not knows(label))
+    store = dict(sample.get("store") or {})
+    labels = (store.get("Answers:trial") or {}).get("labels") or store.get("UtilityAnswers:labels")
+    redactor.labels = tuple(labels or ())
+    if not labels:  # without them replies are texts, and placeholders would be scored as texts
+        store.pop("UtilityAnswers:replies", None)
+    sample = sample | {"store": store}
     left: dict[str, Any] = redactor.redact(sample, allowed(f"{package}_sample"), "sample")
     return left
 
@@ -238,9 +248,16 @@ def _note(time: str) -> dict[str, Any]:
 
 
 def _summary(sample: dict[str, Any]) -> dict[str, Any]:
-    """What Inspect lists of a sample; also shows that the copy is a sample to Inspect."""
+    """What Inspect lists of a sample; also shows that the copy is a sample to Inspect.
+
+    Inspect cuts long texts. A record that was cut is no record, and dots stand for it.
+    """
     summary = EvalSample.model_validate(sample).summary()
     listed: dict[str, Any] = json.loads(summary.model_dump_json(exclude_none=True))
+    for score in listed.get("scores", {}).values():
+        for name, text in (score.get("metadata") or {}).items():
+            if isinstance(text, str) and text.startswith("{") and not text.endswith("}"):
+                score["metadata"][name] = "..."
     return listed
 
 

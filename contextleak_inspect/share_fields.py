@@ -13,7 +13,15 @@ from typing import Any, Literal, cast
 
 import yaml
 
-from contextleak_inspect.share_scan import ALLOWED, Private, is_machine_id, is_name, knows
+from contextleak_inspect.share_scan import (
+    ALLOWED,
+    Private,
+    is_machine_id,
+    is_name,
+    is_version,
+    knows,
+)
+from contextleak_inspect.votes import read_label
 
 # A rule is a kind of field, by its name in the allow-list, or rules for the fields below.
 Rule = str | Mapping[str, "Rule"]
@@ -40,7 +48,7 @@ class Redactor:
         private: Names that public texts must not hold.
         public_texts: Whether the log is about public questions.
         public_data: Whether the data behind it are public, and their hash with them.
-        labels: Private labels, which also stand within texts of our scorers.
+        labels: Labels of the sample at hand, which also stand within texts of our scorers.
         attachments: Texts of the sample at hand that stand elsewhere in it.
         fates: What became of the fields, by their path.
     """
@@ -49,7 +57,7 @@ class Redactor:
     private: Private
     public_texts: bool
     public_data: bool
-    labels: frozenset[str] = frozenset()
+    labels: tuple[str, ...] = ()
     attachments: Mapping[str, str] = field(default_factory=dict)
     fates: Counter[tuple[str, Fate]] = field(default_factory=Counter)
 
@@ -110,11 +118,15 @@ class Redactor:
         return left
 
     def _text(self, text: str, rule: str) -> str:
+        if rule == "label" and self.labels:
+            index = read_label(text, self.labels)
+            text = text if index is None else self.labels[index]
         if rule == "text":
             return self.placeholder(text)
         clean = self.private.found(text) is None
         if clean and (
             (rule == "name" and is_name(text))
+            or (rule == "version" and is_version(text))
             or (rule == "id" and is_machine_id(text))
             or (rule == "hash" and self.public_data and _HASH.fullmatch(text) is not None)
         ):
@@ -130,6 +142,8 @@ class Redactor:
 
     def _without_labels(self, text: str) -> str:
         for label in sorted(self.labels, key=len, reverse=True):
+            if knows(label):
+                continue
             within = rf"(?<!\w){re.escape(label)}(?!\w)"
             text = re.sub(within, self.placeholder(label), text)
         return text

@@ -33,6 +33,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"[+-]?\d{1,6}(\.\d{1,17})?(e[+-]?\d{1,3})?%?(, ?\d{1,6}(\.\d{1,17})?)*")
 _DIGITS = re.compile(r"\d+(?:\.\d{1,17})?")
 _NAME = re.compile(r"[\w+@-][\w.+:@-]*(/[\w+@-][\w.+:@-]*){0,3}")
+_VERSION = re.compile(r"\d[\w.+-]{0,40}")
 # Texts that a machine makes, each under its own names of fields.
 _ID = re.compile(r"[2-9A-HJ-NP-Za-km-z]{22}|[0-9a-f]{7,40}|(contextleak-)?[0-9a-f]{8}(-\d{5,7})?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)")
@@ -40,17 +41,14 @@ _SHAPES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (re.compile(r"id|\w+_ids?|uuid|commit|audit|name|sibling"), _ID),
     (re.compile(r"sha256|revision|\w+_hash"), re.compile(r"[0-9a-f]{7,64}")),
     (re.compile(r"created|timestamp|\w+_at"), _TIME),
+    (re.compile(r"package_version|inspect_\w+|\w+_inspect"), _VERSION),
     (re.compile(r"marks|in|out"), re.compile(r"[vurbcwf]+")),
 )
 _NAMED = frozenset({
     "model",
     "embedding",
     "judge",
-    "package_version",
-    "inspect_ai",
-    "inspect_evals",
-    "contextleak_inspect",
-    "dprivbench_inspect",
+    "grader",
 })
 # Where texts about public questions may stand.
 _PUBLIC_PLACES = frozenset({
@@ -74,6 +72,12 @@ _PUBLIC_PLACES = frozenset({
     "sensitivity",
     "parameter",
     "constants",
+    "why",
+    "rules_why",
+    "right",
+    "shown",
+    "other",
+    "statements",
 })
 
 
@@ -199,6 +203,11 @@ def canary_pieces(canary: str) -> frozenset[str]:
         return frozenset({folded}) if len(folded) > 3 and not knows(folded) else frozenset()
     starts = range(0, len(folded) - size + 1, size)
     return frozenset(folded[start : start + size] for start in starts) | {folded[-size:]}
+
+
+def is_version(text: str) -> bool:
+    """Whether a text looks like the version of a package."""
+    return _VERSION.fullmatch(text) is not None
 
 
 def leaks(value: Any, private: Private, *, public_texts: bool) -> Iterator[Leak]:

@@ -12,6 +12,7 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import get_model
 
 from contextleak_inspect.tasks import contextleak_classification
+from contextleak_inspect.tasks_generation import contextleak_generation
 
 # Words that stand nowhere but in the private data below.
 PRIVATE = ("migraine", "remission", "relapse", "otto", "patients", "diagnosis", "zoe", "zzerith")
@@ -21,7 +22,7 @@ def run_audit(log_dir: Path, **fields: Any) -> EvalLog:
     """A finished audit of the simulated model; its judge, if there is one, always allows."""
     guard = get_model("mockllm/model", custom_outputs=lambda *_: _allowed(), memoize=False)
     [log] = eval(
-        contextleak_classification(**({"trials": 16, "null_controls": None} | fields)),
+        contextleak_classification(**({"trials": 10, "null_controls": None} | fields)),
         model=get_model("contextleak/simulated", hit=0.8, false_vote=0.2, unparsed=0.1),
         model_roles={"guard": guard} if fields.get("defense") == "llm_judge" else None,
         log_dir=str(log_dir),
@@ -37,6 +38,18 @@ def _allowed() -> Any:
     output = ModelOutput.from_content("mockllm/model", "no")
     output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
     return output
+
+
+def run_texts(log_dir: Path, **fields: Any) -> EvalLog:
+    """A finished audit of texts."""
+    [log] = eval(
+        contextleak_generation(**({"trials": 6} | fields)),
+        model=get_model("contextleak/simulated", hit=0.8, false_vote=0.2),
+        log_dir=str(log_dir),
+        display="none",
+    )
+    assert log.status == "success", log.error
+    return log
 
 
 def private_audit(folder: Path) -> EvalLog:
@@ -235,3 +248,24 @@ def planted(source: Path, target: Path) -> tuple[Path, list[str]]:
     more = {f"notes/{secret()}.txt": secret().encode(), "_journal/config_updates/1.json": b"{}"}
     rewritten(source, target, header=header, member=member, more=more, comment=secret().encode())
     return target, secret.made
+
+
+Path_ = tuple[str | int, ...]
+
+
+def leaves(value: Any, path: Path_ = ()) -> Iterator[Path_]:
+    """Paths of all strings in JSON."""
+    if isinstance(value, dict | list):
+        for key, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(below, (*path, key))
+    elif isinstance(value, str):
+        yield path
+
+
+def with_text(value: Any, path: Path_, text: str) -> Any:
+    """The value with another text at the end of a path."""
+    if not path:
+        return text
+    changed = copy.copy(value)
+    changed[path[0]] = with_text(value[path[0]], path[1:], text)
+    return changed

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 from click.testing import CliRunner
 from inspect_ai import eval, score
-from inspect_ai.log import convert_eval_logs, read_eval_log, recompute_metrics
+from inspect_ai.log import convert_eval_logs, read_eval_log, recompute_metrics, write_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from contextleak_inspect import share_archive
@@ -17,17 +17,31 @@ from contextleak_inspect.cli import main
 from contextleak_inspect.scorers import membership
 from contextleak_inspect.share import locate_logs, share
 from contextleak_inspect.share_check import verify
-from contextleak_inspect.share_fields import allowed
+from contextleak_inspect.share_fields import Redactor, allowed
+from contextleak_inspect.share_scan import Private, leaks
+from contextleak_inspect.tasks_utility import contextleak_utility
+from contextleak_inspect.utility_scorers import utility
+from dprivbench_inspect.attribution_scorer import attribution, labelled_cause
+from dprivbench_inspect.citation_scorer import citations
 from dprivbench_inspect.noise_scorer import noise_scale
 from dprivbench_inspect.scorers import paper_verdict, verdict
-from dprivbench_inspect.tasks import dprivbench_calibrate, dprivbench_cat1, dprivbench_cat2
+from dprivbench_inspect.tasks import (
+    dprivbench_calibrate,
+    dprivbench_cat1,
+    dprivbench_cat2,
+    dprivbench_grader_check,
+    dprivbench_hard,
+)
 from tests.contextleak_inspect.shared_logs import (
     PRIVATE,
     every_text,
+    leaves,
     planted,
     private_audit,
     rewritten,
     run_audit,
+    run_texts,
+    with_text,
 )
 
 AUDITS = {
@@ -47,6 +61,15 @@ AUDITS = {
 }
 
 
+TEXTS = {
+    "generation none": {"defense": "none"},
+    "esa": {"defense": "esa", "embedding": "hashing"},
+    "esa paired": {"defense": "esa", "embedding": "hashing", "calls": "paired"},
+    "ksa": {"defense": "ksa"},
+    "ksa ptr": {"defense": "ksa", "keyword_mechanism": "ptr"},
+}
+
+
 def numbers(log) -> dict[tuple[str, str], str]:
     """All metrics, nan equal to nan."""
     return {
@@ -61,9 +84,12 @@ def share_one(source: str | Path, out: Path):
     return read_eval_log(str(copy))
 
 
-@pytest.mark.parametrize("name", AUDITS)
+@pytest.mark.parametrize("name", [*AUDITS, *TEXTS])
 def test_an_audit_gives_the_same_numbers_from_its_copy(tmp_path, name):
-    log = run_audit(tmp_path / "logs", **AUDITS[name])
+    if name in TEXTS:
+        log = run_texts(tmp_path / "logs", **TEXTS[name])
+    else:
+        log = run_audit(tmp_path / "logs", **AUDITS[name])
     copy = share_one(log.location, tmp_path / "out")
     assert numbers(copy) == numbers(log)
     again = score(copy, membership(), action="overwrite", model="none/none", display="none")
@@ -74,7 +100,26 @@ def test_an_audit_gives_the_same_numbers_from_its_copy(tmp_path, name):
     for text in every_text(tmp_path / "out"):
         assert canary not in text
         assert "Reply with that one word" not in text
+        assert "vectors" not in text
     assert verify(tmp_path / "out").problems == []
+
+
+@pytest.mark.parametrize("kind", ["classification", "generation"])
+def test_utility_gives_the_same_numbers_from_its_copy(tmp_path, kind):
+    embedding = {"embedding": "hashing"} if kind == "generation" else {}
+    log = ask(contextleak_utility(kind=kind, **embedding), tmp_path / "logs", limit=6)
+    copy = share_one(log.location, tmp_path / "out")
+    recompute_metrics(copy)
+    assert numbers(copy) == numbers(log)
+    again = score(copy, utility(), action="overwrite", model="none/none", display="none")
+    if kind == "classification":
+        assert numbers(again) == numbers(log)
+    else:  # texts are not there to be compared, which must not look like a result
+        assert again.results.scores[0].unscored_samples == 6
+    texts = " ".join(every_text(tmp_path / "out"))
+    for sample in log.samples:
+        assert sample.input not in texts
+        assert kind == "classification" or sample.target not in texts
 
 
 def test_the_copy_is_audited_again_at_another_epsilon(tmp_path):
@@ -103,6 +148,8 @@ def test_an_audit_of_private_data_keeps_no_word_of_them(tmp_path):
 def reply(input, tools, tool_choice, config) -> ModelOutput:
     """Every kind of reply, by the length of the prompt."""
     texts = [
+        "Class: subjective",
+        "**objective**",
         "So \\boxed{yes}",
         "Hence \\boxed{\\text{No}}",
         "no box, but no",
@@ -116,9 +163,9 @@ def reply(input, tools, tool_choice, config) -> ModelOutput:
     return output
 
 
-def ask(task, log_dir):
+def ask(task, log_dir, limit=None):
     model = get_model("mockllm/model", memoize=False, custom_outputs=reply)
-    [log] = eval(task, model=model, log_dir=str(log_dir), display="none")
+    [log] = eval(task, model=model, log_dir=str(log_dir), display="none", limit=limit)
     assert log.status == "success", log.error
     return log
 
@@ -129,10 +176,12 @@ def ask(task, log_dir):
         (lambda: dprivbench_cat1("laplace", paper_extraction=True), [verdict(), paper_verdict()]),
         (lambda: dprivbench_cat2("dp_sgd,svt"), [verdict()]),
         (lambda: dprivbench_calibrate("laplace", "1,2,3"), [noise_scale()]),
+        (lambda: dprivbench_hard("retrieval"), [verdict(), citations()]),
+        (lambda: dprivbench_grader_check(), [labelled_cause()]),
     ],
 )
 def test_public_questions_are_graded_alike_from_the_copy(tmp_path, task, scorers):
-    log = ask(task(), tmp_path / "logs")
+    log = ask(task(), tmp_path / "logs", limit=12)
     copy = share_one(log.location, tmp_path / "out")
     assert numbers(copy) == numbers(log)
     recompute_metrics(copy)
@@ -143,6 +192,16 @@ def test_public_questions_are_graded_alike_from_the_copy(tmp_path, task, scorers
     assert [s.id for s in copy.samples] == [s.id for s in log.samples]
     assert [s.metadata for s in copy.samples] == [s.metadata for s in log.samples]
     assert not any("otto" in text for text in every_text(tmp_path / "out"))
+    assert verify(tmp_path / "out").problems == []
+
+
+def test_causes_that_were_appended_are_shared_too(tmp_path):
+    log = ask(dprivbench_cat1("laplace"), tmp_path / "logs", limit=12)
+    appended = score(log, attribution(), action="append", model="none/none", display="none")
+    write_eval_log(appended, str(tmp_path / "appended.eval"))
+    copy = share_one(tmp_path / "appended.eval", tmp_path / "out")
+    assert numbers(copy) == numbers(appended)
+    assert {s.scorer for s in copy.results.scores} == {"verdict", "attribution"}
     assert verify(tmp_path / "out").problems == []
 
 
@@ -169,14 +228,18 @@ def test_questions_of_ones_own_are_replaced_and_not_graded_anew(tmp_path):
         score(copy, verdict(), action="overwrite", model="none/none", display="none")
 
 
-def test_nothing_is_left_of_texts_planted_everywhere(tmp_path):
-    log = run_audit(tmp_path / "logs", trials=4, null_controls=0)
-    archive, secrets = planted(Path(log.location), tmp_path / "planted.eval")
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory):
+    return Path(run_audit(tmp_path_factory.mktemp("logs"), trials=6, null_controls=0).location)
+
+
+def test_nothing_is_left_of_texts_planted_everywhere(tmp_path, audit):
+    archive, secrets = planted(audit, tmp_path / "planted.eval")
     assert len(secrets) > 60
     before = " ".join(every_text(archive.parent, only=archive.name))
     assert all(secret in before for secret in secrets)
     copy = share_one(archive, tmp_path / "out")
-    assert len(copy.samples) == 4
+    assert len(copy.samples) == 6
     texts = list(every_text(tmp_path / "out"))
     for secret in secrets:
         assert not any(secret in text for text in texts), secret
@@ -185,28 +248,102 @@ def test_nothing_is_left_of_texts_planted_everywhere(tmp_path):
     assert b"zebedee" not in raw.lower()
 
 
-@pytest.mark.parametrize(
-    "field", ["input", "messages", "events_data", "attachments", "input as a name", "header"]
-)
-def test_one_field_more_on_the_list_and_nothing_is_shared(tmp_path, monkeypatch, field):
-    log = run_audit(tmp_path / "logs", trials=4, null_controls=0)
+def contents(archive: Path) -> tuple[dict, dict]:
+    """Header and first sample."""
+    with zipfile.ZipFile(archive) as members:
+        name = next(n for n in members.namelist() if n.startswith("samples/"))
+        return json.loads(members.read("header.json")), json.loads(members.read(name))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Header and sample, with the rules for them, of a log of each package."""
+    audited = run_texts(tmp_path_factory.mktemp("a"), defense="ksa", trials=2)
+    asked = ask(dprivbench_cat1("laplace"), tmp_path_factory.mktemp("d"), limit=2)
+    return {
+        name: contents(Path(log.location))
+        for name, log in (("contextleak", audited), ("dprivbench", asked))
+    }
+
+
+def judged(value, rules, *, public=False) -> tuple[str, list]:
+    """What is left of a value, and what the scan says of it."""
+    private = Private(frozenset(), frozenset())
+    made = Redactor(b"salt", private, public_texts=public, public_data=public)
+    trial = (value.get("store") or {}).get("Answers:trial") or {}
+    made.labels = tuple(trial.get("labels") or ())
+    left = made.redact(value, rules, "x")
+    return json.dumps(left, ensure_ascii=False), list(leaks(left, private, public_texts=public))
+
+
+def kinds_of_places(value):
+    """One path of each kind: the first of a list, and of all metrics and epsilons one."""
+    first = {}
+    for path in leaves(value):
+        named = [str(key) for key in path if not isinstance(key, int)]
+        kind = tuple("ε" if before == "metrics" or "ε" in key else key
+                     for before, key in zip(["", *named], named, strict=False))  # fmt: skip
+        first.setdefault(kind, path)
+    return first.values()
+
+
+# Where texts about public questions are kept, a private one could not be told from them.
+SAID = {"id", "input", "target", "messages", "output", "explanation", "answer", "sibling",
+        "mechanism", "mechanisms", "sample_ids"}  # fmt: skip
+NAMES = {"model", "embedding"}  # one word there is taken for the name of a model
+
+
+@pytest.mark.parametrize("package", ["contextleak", "dprivbench"])
+def test_a_private_text_at_any_place_is_replaced_or_told(both, package):
+    header, sample = both[package]
+    public, tried = package == "dprivbench", 0
+    for value, rules in ((header, "header"), (sample, f"{package}_sample")):
+        for path in kinds_of_places(value):
+            if public and not SAID.isdisjoint(map(str, path)):
+                continue
+            alone = ["Zebedee"] if NAMES.isdisjoint(map(str, path)) else []
+            for secret in ("Zebedee fell ill", "/home/zebedee/Zebedee", *alone):
+                text, found = judged(with_text(value, path, secret), allowed(rules), public=public)
+                assert "Zebedee" not in text or found, path
+                tried += 1
+    assert tried > 150
+
+
+@pytest.mark.parametrize("package", ["contextleak", "dprivbench"])
+def test_any_removed_text_would_be_told_if_its_field_were_listed(both, package):
+    header, sample = both[package]
+    public, tried = package == "dprivbench", 0
+    for value, name in ((header, "header"), (sample, f"{package}_sample")):
+        for field in value.keys() - set(allowed(name)):
+            if not any(len(text.split()) > 3 for text in texts_of(value[field])):
+                continue
+            rules = dict(allowed(name)) | {field: "keep"}
+            assert judged(value, rules, public=public)[1], field
+            tried += 1
+    assert tried >= 2
+
+
+def texts_of(value):
+    """All strings in JSON."""
+    for path in leaves(value):
+        below = value
+        for key in path:
+            below = below[key]
+        yield below
+
+
+@pytest.mark.parametrize("field", ["input", "messages", "events_data", "attachments", "header"])
+def test_one_field_more_on_the_list_and_nothing_is_shared(tmp_path, monkeypatch, audit, field):
     sample, header = dict(allowed("contextleak_sample")), dict(allowed("header"))
     if field == "header":
         header["eval"] = dict(header["eval"]) | {"task_file": "keep"}
-    elif field == "input as a name":
-        sample["input"] = "keep"
     else:
         sample[field] = "keep"
     rules = {"contextleak_sample": sample, "header": header, "note": allowed("note")}
     monkeypatch.setattr(share_archive, "allowed", rules.__getitem__)
     with pytest.raises(ValueError, match="texts are left that should not be there"):
-        share([log.location], tmp_path / "out")
-    assert {p.name for p in tmp_path.iterdir()} == {"logs"}
-
-
-@pytest.fixture(scope="module")
-def audit(tmp_path_factory):
-    return Path(run_audit(tmp_path_factory.mktemp("logs"), trials=6, null_controls=0).location)
+        share([str(audit)], tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_json_logs_and_logs_elsewhere_are_shared_too(tmp_path, audit):

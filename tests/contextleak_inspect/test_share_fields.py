@@ -58,10 +58,19 @@ def test_settings_with_private_texts_stay_valid_settings():
 
 def test_private_labels_are_replaced_within_sentences_too():
     made = redactor()
-    made.labels = frozenset({"HIV", "HIV positive"})
-    text = made.redact("canary in: HIV positive 3, HIV 7", "words", "")
-    assert text == f"canary in: {made.placeholder('HIV positive')} 3, {made.placeholder('HIV')} 7"
+    made.labels = ("HIV", "HIV positive", "objective")
+    text = made.redact("canary in: HIV positive 3, HIV 7, objective 0", "words", "")
+    longer, shorter = made.placeholder("HIV positive"), made.placeholder("HIV")
+    assert text == f"canary in: {longer} 3, {shorter} 7, objective 0"
     assert knows(text)
+
+
+def test_a_reply_is_left_as_the_label_that_it_is_read_as():
+    made = redactor()
+    made.labels = ("HIV positive", "objective")
+    assert made.redact("**Class:** Objective.", "label", "") == "objective"
+    assert made.redact("class: hiv positive", "label", "") == made.placeholder("HIV positive")
+    assert PLACEHOLDER.fullmatch(made.redact("Ann fell ill", "label", ""))
 
 
 @pytest.mark.parametrize(
