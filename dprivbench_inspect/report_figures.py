@@ -6,8 +6,9 @@ intervals over questions.
 
 import io
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -166,10 +167,12 @@ def heat_map(
     return figure
 
 
-def _style() -> AbstractContextManager[None]:
+@contextmanager
+def _style() -> Iterator[None]:
+    """How every figure looks; a letter that the font lacks becomes a box, without a warning."""
     import matplotlib as mpl
 
-    return mpl.rc_context({
+    settings = mpl.rc_context({
         "font.size": 9,
         "text.parse_math": False,  # a $ in a model's name is no formula
         "svg.hashsalt": "dprivbench",  # the same bytes each time
@@ -177,6 +180,9 @@ def _style() -> AbstractContextManager[None]:
         "axes.spines.top": False,
         "axes.spines.right": False,
     })
+    with settings, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from")
+        yield
 
 
 def _shown(runs: Sequence[Run]) -> tuple[Sequence[Run], str]:

@@ -46,6 +46,7 @@ class Replies(NamedTuple):
         published: The same replies as the paper's code reads them; empty if nobody asked for that.
         texts: Question id → hash of its text, or of its first 5,120 letters, which is what
             Inspect's summaries keep.
+        question_set: 8 hex digits, the same for the same texts with the same labels.
         errors: Samples that ended with an error.
         gradings: Versions of the rules that read the replies; more than one in a log that was
             scored again in part.
@@ -55,6 +56,7 @@ class Replies(NamedTuple):
     outcomes: list[Outcome]
     published: list[Outcome]
     texts: dict[str, int]
+    question_set: str
     errors: int
     gradings: tuple[str, ...]
     rescored: int
@@ -184,4 +186,14 @@ def _read_replies(location: str) -> Replies:
             gradings.add(str((score.metadata or {}).get("grading")))
         if isinstance(sample.input, str):
             texts[str(sample.id)] = zlib.crc32(sample.input.encode())
-    return Replies(outcomes, published, texts, errors, tuple(sorted(gradings)), rescored)
+    labels = {outcome.question_id: outcome.label for outcome in outcomes}
+    asked = sorted((question, text, labels.get(question)) for question, text in texts.items())
+    return Replies(
+        outcomes,
+        published,
+        texts,
+        f"{zlib.crc32(repr(asked).encode()):08x}",
+        errors,
+        tuple(sorted(gradings)),
+        rescored,
+    )

@@ -170,4 +170,4 @@ def _left_out(first: Run, second: Run) -> int:
 
 def _difference(found: Comparison) -> list[Cell]:
     change, half_width = found.difference
-    return [f"{change:+.3f} ± {half_width:.3f}", f"{found.p_value:.2g}"]
+    return [f"{change:+.3f} ± {half_width:.3f}", f"{found.p_value:.3g}"]

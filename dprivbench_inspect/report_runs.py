@@ -1,8 +1,6 @@
 """Logs → finished runs with their replies, each once, and a note on every log left out."""
 
-import json
 import math
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -10,7 +8,6 @@ from typing import Any, NamedTuple
 from fsspec.core import url_to_fs
 from inspect_ai.log import EvalLog
 
-from dprivbench_inspect.intervals import share
 from dprivbench_inspect.metrics import Outcome
 from dprivbench_inspect.report_logs import (
     Progress,
@@ -77,9 +74,7 @@ class Run(NamedTuple):
     @property
     def question_set(self) -> str:
         """8 hex digits, the same for runs that asked the same texts with the same labels."""
-        labels = {outcome.question_id: outcome.label for outcome in self.outcomes}
-        asked = sorted((i, text, labels.get(i)) for i, text in self.replies.texts.items())
-        return f"{zlib.crc32(json.dumps(asked).encode()):08x}"
+        return self.replies.question_set
 
 
 def read_runs(
@@ -113,7 +108,7 @@ def read_runs(
             first, last = sorted((earlier, (location, log)), key=_age)
             candidates[log.eval.task_id] = last
             notes.append(f"{first[0]}: left out, the same run as {last[0]}{_other(first, last)}")
-    empty = Replies([], [], {}, 0, (), 0)
+    empty = Replies([], [], {}, "", 0, (), 0)
     with_replies = [at for at, log in candidates.values() if _scorer(log) == "verdict"]
     found = dict(zip(with_replies, read_replies(with_replies, progress, processes), strict=True))
     runs = []
@@ -199,8 +194,8 @@ def _warnings(run: Run) -> list[str]:
         found.append(f"{run.replies.errors} of {run.planned} replies had errors and are left out")
     if run.replies.rescored:
         found.append("scored again in addition; the last scores count")
-    accuracy, stated = share(run.outcomes, "accuracy"), run.metrics.get("accuracy", math.nan)
-    pooled = accuracy.numerator / accuracy.n
+    stated = run.metrics.get("accuracy", math.nan)
+    pooled = sum(outcome.right for outcome in run.outcomes) / len(run.outcomes)
     if abs(pooled - stated) > 1e-9 and not run.replies.rescored:
         found.append(f"its header says accuracy {stated:.3f}, its replies {pooled:.3f}: shown")
     if run.log.invalidated:
