@@ -131,13 +131,17 @@ def audit_row(run: Run, index: int) -> RowAudit:
 
 
 def main_bound(run: Run, audited: RowAudit) -> EpsilonBound | None:
-    """The bound that the audit's configuration names."""
+    """The bound that the audit's configuration names; None where that number is no bound.
+
+    "gaussian_dp" is none where answers may vary between trials: it stands in `gaussian` only.
+    """
     if run.config.calls == "frozen":
         return audited.exact
     if run.config.bound == "e_process":
         return audited.integrated or audited.e_process
     if run.config.bound == "gaussian_dp" and audited.row.level in {"histogram", "embedding"}:
-        return audited.gaussian
+        named = audited.gaussian
+        return named if named is not None and named.kind == "bound" else None
     return audited.bound
 
 

@@ -15,7 +15,8 @@ from contextleak_inspect.votes import EMPTY_AT_CAP, NO_LABEL, PROMPT_CUT, REFUSE
 def row_values(run: Run, index: int) -> dict[str, float]:
     """One row of the table, columns in order of interest; ε in nats, nan where there is no number.
 
-    "ε ≥" is the bound that the configuration names. Only columns with ≥ are bounds.
+    "ε ≥" is the bound that the configuration names, as `main_bound`. Only columns with ≥ are
+    bounds.
     """
     audited = audit_row(run, index)
     return _values(run, audited, main_bound(run, audited))

@@ -88,7 +88,8 @@ def contextleak_classification(
         calls: naive (new answers for each trial), paired (both worlds share the unchanged shards)
             or frozen (a model that always answers alike).
         stop_at: End the run once the anytime-valid bound is above this ε.
-        bound: Which bound is called "ε ≥": clopper_pearson, e_process or gaussian_dp.
+        bound: Which bound is called "ε ≥": clopper_pearson or e_process. gaussian_dp leaves it
+            empty: "ε if Gaussian" is no bound where answers may vary.
         threshold: fixed, fixed_rank, holdout, grid or dkw.
         target_fpr: FPR of fixed_rank and of the paper's empirical ε.
         confidence: Probability that each bound holds.

@@ -86,7 +86,8 @@ def contextleak_generation(
             leaves it to the provider.
         calls: naive, paired or frozen (esa).
         stop_at: End the run once the anytime-valid bound is above this ε.
-        bound: Which bound is called "ε ≥": clopper_pearson, e_process or gaussian_dp.
+        bound: Which bound is called "ε ≥": clopper_pearson or e_process. gaussian_dp leaves it
+            empty: "ε if Gaussian" is no bound where answers may vary.
         threshold: fixed, fixed_rank, holdout, grid or dkw.
         target_fpr: FPR of fixed_rank and of the paper's empirical ε.
         confidence: Probability that each bound holds.
