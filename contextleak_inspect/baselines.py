@@ -76,12 +76,13 @@ class Simulated(ModelAPI):
         tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> tuple[ModelOutput, ModelCall]:
-        """One reply; the canary is looked for in the system text only, as the query names it."""
+        """One reply; the canary is looked for before the query, which names it too."""
         cue = next((m.metadata for m in input if m.role == "user" and m.metadata), None)
         if cue is None:
             raise ValueError("contextleak/simulated answers the queries of an audit, nothing else")
-        system = "\n".join(m.text for m in input if m.role == "system")
-        rate = self.hit if cue["canary"] in system else self.false_vote
+        asked = "\n".join(m.text for m in input if m.role != "assistant")
+        shown = asked.removesuffix(cue["query"])
+        rate = self.hit if cue["canary"] in shown else self.false_vote
         draw, draw_unparsed = _uniforms(
             [m.text for m in input], config.seed if config.temperature != 0 else None
         )

@@ -58,14 +58,20 @@ async def ask_prompt(
     model: Model, audit: Audit, prompt: Prompt, config: GenerateConfig
 ) -> ModelOutput:
     """The model's reply to a prompt of this audit, whether it is part of a trial or not."""
-    cue = _cue(audit) if str(model) == SIMULATED else None
-    messages: list[ChatMessage] = [
-        ChatMessageSystem(content=prompt.system),
-        ChatMessageUser(content=prompt.user, metadata=cue),
-    ]
-    if prompt.begun:
-        messages.append(ChatMessageAssistant(content=prompt.begun))
+    messages = chat(prompt, system_turn=audit.config.system_turn)
+    if str(model) == SIMULATED:
+        messages[-1 - bool(prompt.begun)].metadata = _cue(audit)
     return await model.generate(messages, config=config)
+
+
+def chat(prompt: Prompt, *, system_turn: bool = True) -> list[ChatMessage]:
+    """The prompt as turns of a chat; without a system turn its text comes first in the user's."""
+    turns: list[ChatMessage] = (
+        [ChatMessageSystem(content=prompt.system), ChatMessageUser(content=prompt.user)]
+        if system_turn
+        else [ChatMessageUser(content=f"{prompt.system}\n\n{prompt.user}")]
+    )
+    return [*turns, ChatMessageAssistant(content=prompt.begun)] if prompt.begun else turns
 
 
 def _cue(audit: Audit) -> dict[str, Any]:
@@ -75,7 +81,7 @@ def _cue(audit: Audit) -> dict[str, Any]:
     no = "There is no such text."
     if reads == "label" or canary.other == ABSENT:
         no = canary.other
-    return {"canary": canary.text, "yes": yes, "no": no}
+    return {"query": audit.query.fill(canary), "canary": canary.text, "yes": yes, "no": no}
 
 
 def _only(text: str) -> str:

@@ -116,6 +116,7 @@ class AuditConfig(BaseModel):
     trials: int = Field(default=100, ge=1)
     seed: int = Field(default=0, ge=0)
     temperature: float | None = Field(default=0.0, ge=0)
+    system_turn: bool = Field(default=True, description="exemplars in a system turn of their own")
     calls: Literal["naive", "paired", "frozen"] = "naive"
     balanced: bool = False
     null_controls: int = Field(default=10, ge=0, description="trials that ask one prompt twice")

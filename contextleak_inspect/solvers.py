@@ -7,8 +7,6 @@ from typing import Literal
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import (
-    ChatMessageSystem,
-    ChatMessageUser,
     GenerateConfig,
     Model,
     ModelName,
@@ -20,6 +18,7 @@ from inspect_ai.util import StoreModel, collect
 
 from contextleak_inspect.calls import (
     ask,
+    chat,
     check_windows,
     logprob_score,
     prompt_tokens,
@@ -137,7 +136,7 @@ async def _blocked(
         exemplars = _exemplars(audit, trial, call) if shown else ()
         prompt = guard_prompt(call.prompt.user, output.completion, exemplars)
         reply = await guard.generate(
-            [ChatMessageSystem(content=prompt.system), ChatMessageUser(content=prompt.user)],
+            chat(prompt),
             config=GenerateConfig(seed=call_seed(audit, trial, f"guard {call.key}")),
         )
         return guard_verdict(reply.completion) is not False  # an unclear verdict blocks

@@ -40,6 +40,7 @@ def contextleak_classification(
     n_exemplars: int = 20,
     ensemble: int | None = None,
     temperature: float | None = 0.0,
+    system_turn: bool = True,
     calls: str = "naive",
     stop_at: float | None = None,
     bound: str | None = None,
@@ -85,6 +86,8 @@ def contextleak_classification(
         n_exemplars: Private examples of one context.
         ensemble: Number of shards they are dealt into [rnm: 10; others: 1].
         temperature: Sent with every call; null leaves it to the provider.
+        system_turn: false puts the examples at the head of the user turn, for models without a
+            system turn (Gemma, for one).
         calls: naive (new answers for each trial), paired (both worlds share the unchanged shards)
             or frozen (a model that always answers alike).
         stop_at: End the run once the anytime-valid bound is above this ε.

@@ -32,6 +32,7 @@ def contextleak_generation(
     n_exemplars: int = 20,
     ensemble: int | None = None,
     temperature: float | None = 0.0,
+    system_turn: bool = True,
     calls: str = "naive",
     stop_at: float | None = None,
     bound: str | None = None,
@@ -84,6 +85,7 @@ def contextleak_generation(
         ensemble: Number of shards they are dealt into [esa, ksa: 10; others: 1].
         temperature: Sent with every call but the zero-shot ones, which get 1 where it is 0; null
             leaves it to the provider.
+        system_turn: As for `contextleak_classification`.
         calls: naive, paired or frozen (esa).
         stop_at: End the run once the anytime-valid bound is above this ε.
         bound: Which bound is called "ε ≥": clopper_pearson or e_process. gaussian_dp leaves it

@@ -29,6 +29,7 @@ def contextleak_utility(
     text_column: str | None = None,
     label_column: str | None = None,
     temperature: float | None = 0.0,
+    system_turn: bool = True,
     neighbouring: str = "replace_one",
     noise_calibration: str = "analytic",
 ) -> Task:
@@ -56,6 +57,7 @@ def contextleak_utility(
         text_column: Column of the texts, for hub and files.
         label_column: Column of labels or target texts.
         temperature: Sent with every call but the candidates, which get 1 where it is 0.
+        system_turn: As for the audits.
         neighbouring: What the noise is calibrated for.
         noise_calibration: analytic, or classical to reproduce others.
     """

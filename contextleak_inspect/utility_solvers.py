@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
-    ChatMessageSystem,
-    ChatMessageUser,
     GenerateConfig,
     Model,
     ModelOutput,
@@ -17,7 +15,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import StoreModel, collect
 from pydantic import Field
 
-from contextleak_inspect.calls import warn_once
+from contextleak_inspect.calls import chat, warn_once
 from contextleak_inspect.config import AuditConfig, audit_config, stream, stream_seed
 from contextleak_inspect.defenses import BLOCKED, guard_prompt, guard_verdict, is_filtered
 from contextleak_inspect.embeddings import get_embedder
@@ -134,7 +132,7 @@ async def _ask(
     warm = name.startswith("candidate ") and config.temperature == 0
     seed = stream_seed(config.seed, "utility", questions.part, question.number, name) % 2**31
     return await model.generate(
-        [ChatMessageSystem(content=prompt.system), ChatMessageUser(content=prompt.user)],
+        chat(prompt, system_turn=config.system_turn),
         config=GenerateConfig(seed=seed, temperature=CANDIDATE_TEMPERATURE if warm else None),
     )
 
@@ -149,10 +147,7 @@ async def _blocked(questions: Questions, question: Question, reply: str) -> dict
     }
     if "guard" in model_roles():
         prompt = guard_prompt(question.text, reply)
-        verdict = await get_model(role="guard", required=True).generate([
-            ChatMessageSystem(content=prompt.system),
-            ChatMessageUser(content=prompt.user),
-        ])
+        verdict = await get_model(role="guard", required=True).generate(chat(prompt))
         safe = guard_verdict(verdict.completion) is False
         found["llm_judge"] = reply if safe else BLOCKED
     return found

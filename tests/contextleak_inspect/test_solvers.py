@@ -406,6 +406,20 @@ def test_unparsed_replies_are_counted(tmp_path):
     assert {record.marks[w] for record in found for w in record.votes} == {"u" * 10}
 
 
+def test_without_a_system_turn_the_examples_come_first_in_the_users(tmp_path):
+    made, usual = audit(system_turn=False), audit()
+    scripted = Scripted()
+    run(made, tmp_path, model=scripted.model)
+    [[turn], *_] = [messages for messages, _ in scripted.seen]
+    prompt = next(p for p in prompts(made, made.trials[0], made.trials[0].worlds[0]))
+    assert turn.role == "user"
+    assert turn.text == f"{prompt.system}\n\n{prompt.user}"
+    assert made.id != usual.id
+    assert [r.votes for r in records(run(made, tmp_path))] == [
+        r.votes for r in records(run(usual, tmp_path))
+    ]
+
+
 @pytest.mark.local_model
 def test_a_small_real_model_continues_the_canary_only_where_it_was_planted(tmp_path):
     require_weights("smollm2-135m")
