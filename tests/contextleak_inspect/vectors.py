@@ -56,7 +56,10 @@ Inputs = Mapping[str, Any]
 
 def _reading(formula: Callable[[Inputs], object]) -> Callable[[Inputs], object]:
     """The same callable for inputs as files write them, where an infinity is the text "inf"."""
-    return lambda v: formula({k: math.inf if x == "inf" else x for k, x in v.items()})
+    infinities = {"inf": math.inf, "-inf": -math.inf}
+    return lambda v: formula({
+        k: infinities.get(x, x) if isinstance(x, str) else x for k, x in v.items()
+    })
 
 
 def _worlds(v: Inputs) -> tuple[Outcomes, Outcomes]:
@@ -151,11 +154,11 @@ _FORMULAS: dict[str, Callable[[Inputs], object]] = {
             *_worlds(v),
             delta=v["delta"],
             confidence=confidence_at(v["alpha"]),
-            two_sided=v["two_sided"],
+            two_sided=v.get("two_sided", False),
         ).value
     ),
     "eps_from_rates": lambda v: epsilon_from_rates(
-        v["tpr"], v["fpr"], delta=v["delta"], two_sided=v["two_sided"]
+        v["tpr"], v["fpr"], delta=v["delta"], two_sided=v.get("two_sided", False)
     ),
     "eps_gdp_cp": lambda v: gdp_epsilon(
         mu_lower_bound(*_worlds(v), confidence=confidence_at(v["alpha"])).value, v["delta"]
