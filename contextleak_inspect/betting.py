@@ -28,7 +28,7 @@ from contextleak_inspect.rates import Limits, unclipped_epsilon
 # Shares of the largest bet that never loses everything.
 BETS: FloatArray = 0.95 * np.arange(1, 21) / 20
 # What a value may depend on without spoiling a bet: nothing of its own trial or of later ones.
-RULES: tuple[ThresholdRule, ...] = ("fixed", "holdout", "predictable")
+RULES: tuple[ThresholdRule, ...] = ("fixed", "holdout")
 _BLOCK = 128  # factors multiplied before a logarithm: 0.05^128 and 100^128 are still floats
 _SMALLEST_MEAN = 1e-300
 
