@@ -20,12 +20,12 @@ import click
     help="Draw accuracy and bound against the setting into this file (.svg, .png, .pdf).",
 )
 def ablate(logs: tuple[str, ...], setting: str, plot: Path | None) -> None:
-    r"""Show how one setting changes what an audit finds: accuracy and bound against it.
+    """Show how one setting changes what an audit finds: accuracy and bound against it.
 
     LOGS are log files or folders of them. Run the audits first, one a value:
 
     \b
-    for m in 1 2 5 10 20; do inspect eval tasks/contextleak_classification.py \
+    for m in 1 2 5 10 20; do inspect eval tasks/contextleak_classification.py \\
       -T ensemble=$m --model openai/gpt-4.1-mini --log-dir logs/ensemble; done
     contextleak ablate logs/ensemble --setting ensemble --plot ensemble.svg
 
@@ -33,7 +33,7 @@ def ablate(logs: tuple[str, ...], setting: str, plot: Path | None) -> None:
     measured in that audit. Bounds of several seeds stay points of their own.
     """
     from contextleak_inspect.ablation import ablation, ablation_text, also_differ, save_ablation
-    from contextleak_inspect.report import read_audits
+    from contextleak_inspect.report_audits import read_audits
 
     try:
         audits, notes = read_audits(logs)

@@ -122,7 +122,7 @@ main.add_command(verify)
     help="Draw power against trials into this file (.svg, .png, .pdf).",
 )
 def plan(plot: Path | None, delta: float | None, **settings: Any) -> None:
-    r"""How many trials and model calls does it take to show that ε is at least --epsilon?
+    """How many trials and model calls does it take to show that ε is at least --epsilon?
 
     Asks no model. For every claimed ε the noise is known, and with it the best that any attack can
     do; for every kind of bound the table gives the number of trials at which it reaches --epsilon

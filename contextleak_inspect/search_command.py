@@ -86,7 +86,7 @@ def search(
     out: Path,
     **counts: int,
 ) -> None:
-    r"""Find the query that makes a model tell most reliably whether the canary is in its context.
+    """Find the query that makes a model tell most reliably whether the canary is in its context.
 
     A query enters an audit only through two error rates: how often a shard with the canary misses
     it, and how often one without reports it. So a query costs two calls per context here, not a

@@ -37,7 +37,7 @@ def share(logs: tuple[str, ...], out: Path, viewer: bool) -> None:
     left, nothing is written. What copies tell all the same: settings with the seed (from which a
     canary of random digits can be made again), names of models, counts of votes and tokens, times,
     which texts were equal, and a hash of 32 bits over data and settings.
-    """  # noqa: D301  # click reads the backspace
+    """
     from contextleak_inspect.share import fields_text, left_out_text, locate_logs
     from contextleak_inspect.share import share as share_logs
 

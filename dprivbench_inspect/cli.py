@@ -197,7 +197,7 @@ def report(
     compare: tuple[tuple[int, int], ...],
     register: bool,
 ) -> None:
-    r"""Tables and figures of finished runs beside the paper's numbers.
+    """Tables and figures of finished runs beside the paper's numbers.
 
     LOGS are log files, folders of them, patterns, or remote addresses (s3://…). A log that is
     damaged or unfinished is named and left out. Runs that did not ask the same questions, or under
