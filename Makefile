@@ -3,11 +3,20 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test install format lint clean
+.PHONY: demo small-model test install format lint clean
 
 demo: install
 	@$(BIN)/dprivbench demo
 	@$(BIN)/contextleak demo
+
+# The audits and questions of tasks/small_model on the real model: about half an hour on two cores.
+small-model: install
+	@for run in tasks/small_model/*.yaml; do \
+	  echo "$$run"; \
+	  $(BIN)/inspect eval --run-config $$run --log-dir logs/small_model --display plain || exit 1; \
+	done
+	@$(BIN)/contextleak report logs/small_model
+	@$(BIN)/dprivbench report logs/small_model
 
 test: install lint
 	@$(BIN)/pytest
