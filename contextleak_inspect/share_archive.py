@@ -9,30 +9,27 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
 
 from contextleak_inspect.share_fields import Fate, Redactor, allowed
-from contextleak_inspect.share_scan import Leak, Private, canary_pieces, leaks, own_names
+from contextleak_inspect.share_headers import (
+    Package,
+    package_of,
+    public_data,
+    public_texts,
+    with_our_scorers,
+)
+from contextleak_inspect.share_private import Private, canary_pieces, own_names
+from contextleak_inspect.share_scan import Leak, leaks
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdError
 else:
     from zstandard import ZstdError
 
-Package = Literal["contextleak", "dprivbench"]
-SCORERS: dict[str, Package] = {
-    "membership": "contextleak",
-    "utility": "contextleak",
-    "verdict": "dprivbench",
-    "paper_verdict": "dprivbench",
-    "noise_scale": "dprivbench",
-    "citations": "dprivbench",
-    "attribution": "dprivbench",
-    "labelled_cause": "dprivbench",
-}
 UNREADABLE = (
     OSError,
     EOFError,
@@ -42,8 +39,6 @@ UNREADABLE = (
     zlib.error,
     ZstdError,
 )
-_PUBLIC_QUESTIONS = frozenset({"bundled", "hub"})
-_PUBLIC_DATA = frozenset({"bundled", "subjectivity", "samsum"})
 _HEADER = "header.json"
 
 
@@ -90,7 +85,7 @@ def share_log(
             redactor = Redactor(
                 salt, private, public_texts(header, package), public_data(header, package)
             )
-            left = redactor.redact(_with_our_scorers(header), allowed("header"), "header")
+            left = redactor.redact(with_our_scorers(header), allowed("header"), "header")
             EvalLog.model_validate(left)
             copy = Path(scratch) / "copy.eval"
             with zipfile.ZipFile(copy, "w") as archive:
@@ -137,47 +132,6 @@ def archive_leaks(archive: Path, private: Private) -> Iterator[Leak]:
                 yield Leak(f"{where}: {leak.place}", leak.why)
 
 
-def package_of(header: dict[str, Any]) -> Package:
-    """Whose log this is, by its scorers.
-
-    Raises:
-        ValueError: No scorer of ours, or of both packages.
-    """
-    names = [scorer["name"] for scorer in header["eval"].get("scorers") or []]
-    packages = {SCORERS[base_name(name)] for name in names if base_name(name) in SCORERS}
-    if len(packages) != 1:
-        raise ValueError(
-            f"its scorers {names} are not of one package of this suite; known are {sorted(SCORERS)}"
-        )
-    return packages.pop()
-
-
-def base_name(scorer: str) -> str:
-    """A scorer's name without its package and the number that Inspect adds to a second one.
-
-    >>> base_name("contextleak_inspect/membership"), base_name("verdict1"), base_name("verdict-1")
-    ('membership', 'verdict', 'verdict')
-    """
-    return scorer.rsplit("/", 1)[-1].rstrip("0123456789").rstrip("-")
-
-
-def public_texts(header: dict[str, Any], package: Package) -> bool:
-    """Whether a log asks public questions: those of the package or of the official release."""
-    metadata = header["eval"].get("metadata") or {}
-    if header["eval"]["task"].rsplit("/", 1)[-1] == "dprivbench_grader_check":
-        return True
-    return package == "dprivbench" and metadata.get("source") in _PUBLIC_QUESTIONS
-
-
-def public_data(header: dict[str, Any], package: Package) -> bool:
-    """Whether the data behind a log are public, so that their hash tells nothing."""
-    metadata = header["eval"].get("metadata") or {}
-    if package == "dprivbench":
-        return public_texts(header, package)
-    config = metadata.get("config") or metadata.get("utility") or {}
-    return config.get("source") in _PUBLIC_DATA
-
-
 def _local_archive(location: str, scratch: Path) -> Path:
     path = Path(unquote(location.removeprefix("file://")))
     if path.suffix == ".eval" and path.is_file():
@@ -211,17 +165,6 @@ def _private(archive: zipfile.ZipFile, header: dict[str, Any], members: list[str
     texts = (archive.read(name).decode(errors="replace") for name in [_HEADER, *members])
     canary = ((header["eval"].get("metadata") or {}).get("canary") or {}).get("text")
     return Private(own_names(texts), canary_pieces(canary) if canary else frozenset())
-
-
-def _with_our_scorers(header: dict[str, Any]) -> dict[str, Any]:
-    """The header without the results of scorers that nobody here knows."""
-    results = header.get("results") or {}
-    return header | {
-        "eval": header["eval"]
-        | {"scorers": [s for s in header["eval"]["scorers"] if base_name(s["name"]) in SCORERS]},
-        "results": results
-        | {"scores": [s for s in results.get("scores", []) if base_name(s["scorer"]) in SCORERS]},
-    }
 
 
 def _redact_sample(sample: dict[str, Any], package: Package, redactor: Redactor) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from inspect_ai.log import EvalLog, read_eval_log, recompute_metrics
 from inspect_ai.util import registry_info
 
 from contextleak_inspect import __version__
-from contextleak_inspect.share_archive import UNREADABLE, Shared, archive_leaks, base_name
-from contextleak_inspect.share_scan import ALLOWED, NOBODY
+from contextleak_inspect.share_archive import UNREADABLE, Shared, archive_leaks
+from contextleak_inspect.share_headers import base_name
+from contextleak_inspect.share_private import NOBODY
+from contextleak_inspect.share_words import ALLOWED
 
 MANIFEST = "manifest.json"
 LOGS = "logs"

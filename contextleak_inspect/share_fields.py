@@ -13,14 +13,9 @@ from typing import Any, Literal, cast
 
 import yaml
 
-from contextleak_inspect.share_scan import (
-    ALLOWED,
-    Private,
-    is_machine_id,
-    is_name,
-    is_version,
-    knows,
-)
+from contextleak_inspect.share_private import Private
+from contextleak_inspect.share_scan import is_machine_id, is_name, is_version
+from contextleak_inspect.share_words import ALLOWED, knows
 from contextleak_inspect.votes import read_label
 
 # A rule is a kind of field, by its name in the allow-list, or rules for the fields below.

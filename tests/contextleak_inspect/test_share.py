@@ -18,7 +18,8 @@ from contextleak_inspect.scorers import membership
 from contextleak_inspect.share import locate_logs, share
 from contextleak_inspect.share_check import verify
 from contextleak_inspect.share_fields import Redactor, allowed
-from contextleak_inspect.share_scan import Private, leaks
+from contextleak_inspect.share_private import Private
+from contextleak_inspect.share_scan import leaks
 from contextleak_inspect.tasks_utility import contextleak_utility
 from contextleak_inspect.utility_scorers import utility
 from dprivbench_inspect.attribution_scorer import attribution, labelled_cause

@@ -6,7 +6,8 @@ import pytest
 
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.share_fields import Redactor, allowed
-from contextleak_inspect.share_scan import PLACEHOLDER, Private, knows
+from contextleak_inspect.share_private import Private
+from contextleak_inspect.share_words import PLACEHOLDER, knows
 from contextleak_inspect.text_measures import keyword_record
 from contextleak_inspect.text_records import KeywordRecord
 from contextleak_inspect.text_releases import names_canary, release_keywords

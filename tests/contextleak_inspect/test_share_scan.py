@@ -6,17 +6,16 @@ import pytest
 
 from contextleak_inspect.config import AuditConfig
 from contextleak_inspect.queries import bundled_queries
-from contextleak_inspect.share_scan import (
+from contextleak_inspect.share_private import (
     KEY,
     NOBODY,
     PLACE,
     Private,
     canary_pieces,
-    is_name,
-    knows,
-    leaks,
     own_names,
 )
+from contextleak_inspect.share_scan import is_name, leaks
+from contextleak_inspect.share_words import knows
 
 KEYS = (
     "sk-proj-abcdefghijklmnop1234",
