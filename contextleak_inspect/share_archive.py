@@ -207,7 +207,8 @@ def _summary(sample: dict[str, Any]) -> dict[str, Any]:
 def _unused(folder: Path, spec: dict[str, Any]) -> str:
     """Name of a log in Inspect's own form, made of what is left of its header."""
     created = spec["created"].replace(":", "-").replace("+", "-")
-    stem = f"{created}_{spec['task'].replace('_', '-')}_{spec['task_id']}"
+    task = spec["task"].rsplit("/", 1)[-1].replace("_", "-")
+    stem = f"{created}_{task}_{spec['task_id']}"
     names = [f"{stem}.eval", *(f"{stem}-{number}.eval" for number in range(2, 10000))]
     return next(name for name in names if not (folder / name).exists())
 

@@ -130,10 +130,11 @@ class Redactor:
             for part in self.private.spans(text):
                 text = text.replace(part, self.placeholder(part))
             return text
-        if rule == "asked" or not clean:
+        if rule == "asked":
             return self.placeholder(text)
         left = self._without_labels(text)
-        return left if knows(left) else self.placeholder(text)
+        known = knows(left) and self.private.found(left) is None
+        return left if known else self.placeholder(text)
 
     def _without_labels(self, text: str) -> str:
         for label in sorted(self.labels, key=len, reverse=True):

@@ -269,3 +269,35 @@ def with_text(value: Any, path: Path_, text: str) -> Any:
     changed = copy.copy(value)
     changed[path[0]] = with_text(value[path[0]], path[1:], text)
     return changed
+
+
+def as_from_a_wheel(source: Path, target: Path) -> None:
+    """The log with the package's name before all names, as Inspect writes it there."""
+    package = "contextleak_inspect/"
+
+    def qualified(metrics: Any) -> None:
+        if isinstance(metrics, dict) and "name" in metrics:
+            metrics["name"] = package + metrics["name"]
+        else:
+            for below in metrics.values() if isinstance(metrics, dict) else metrics:
+                qualified(below)
+
+    def header(h: dict[str, Any]) -> None:
+        h["eval"]["task"] = package + h["eval"]["task"]
+        [scorer] = h["eval"]["scorers"]
+        scorer["name"] = package + scorer["name"]
+        qualified(scorer["metrics"])
+        for score in h["results"]["scores"]:
+            score["scorer"] = package + score["scorer"]
+            score["metrics"] = {
+                (package + name if name.startswith("audit_") else name): metric
+                for name, metric in score["metrics"].items()
+            }
+            if score["name"] == "membership":
+                score["name"] = package + score["name"]
+
+    def member(name: str, value: Any) -> None:
+        if name.startswith("samples/"):
+            value["scores"] = {package + key: score for key, score in value["scores"].items()}
+
+    rewritten(source, target, header=header, member=member)

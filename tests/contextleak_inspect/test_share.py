@@ -35,6 +35,7 @@ from dprivbench_inspect.tasks import (
 )
 from tests.contextleak_inspect.shared_logs import (
     PRIVATE,
+    as_from_a_wheel,
     every_text,
     leaves,
     planted,
@@ -358,6 +359,14 @@ def test_json_logs_and_logs_elsewhere_are_shared_too(tmp_path, audit):
         copy = share_one(where, tmp_path / f"out{number}")
         assert numbers(copy) == numbers(read_eval_log(str(audit)))
         assert not any("teamB" in name for name in map(str, (tmp_path / "out2").rglob("*")))
+
+
+def test_a_log_from_an_installed_wheel_is_shared_and_recomputes_here(tmp_path, audit):
+    as_from_a_wheel(audit, tmp_path / "wheel.eval")
+    copy = share_one(tmp_path / "wheel.eval", tmp_path / "out")
+    assert len(copy.results.scores) == len(read_eval_log(str(audit)).results.scores)
+    assert copy.samples[0].scores["contextleak_inspect/membership"].metadata["trial"]
+    assert verify(tmp_path / "out").problems == []
 
 
 def test_only_logs_that_were_named_are_shared(tmp_path, audit):

@@ -6,7 +6,7 @@ import pytest
 
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.share_fields import Redactor, allowed
-from contextleak_inspect.share_private import Private
+from contextleak_inspect.share_private import Private, canary_pieces
 from contextleak_inspect.share_words import PLACEHOLDER, knows
 from contextleak_inspect.text_measures import keyword_record
 from contextleak_inspect.text_records import KeywordRecord
@@ -64,6 +64,15 @@ def test_private_labels_are_replaced_within_sentences_too():
     longer, shorter = made.placeholder("HIV positive"), made.placeholder("HIV")
     assert text == f"canary in: {longer} 3, {shorter} 7, objective 0"
     assert knows(text)
+
+
+def test_a_canary_that_is_a_label_is_replaced_within_sentences():
+    canary = "771eb213c6fc3532a34d29947f5034cb"
+    made = Redactor(b"", Private(frozenset(), canary_pieces(canary)), False, False)
+    made.labels = ("[]", canary)
+    assert made.redact(f"in: [] 5, {canary} 5", "words", "") == (
+        f"in: [] 5, {made.placeholder(canary)} 5"
+    )
 
 
 def test_a_reply_is_left_as_the_label_that_it_is_read_as():
