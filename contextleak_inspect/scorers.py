@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from inspect_ai.log import transcript
 from inspect_ai.scorer import (
@@ -21,7 +21,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import store_from_events_as
 
 from contextleak_inspect.config import UNPARSED, AuditConfig, audit_config
-from contextleak_inspect.solvers import Answers
+from contextleak_inspect.solvers import LOGGED_CONFIG, LOGGED_TRIAL, Answers
 from contextleak_inspect.votes import TrialVotes
 
 if TYPE_CHECKING:
@@ -69,6 +69,17 @@ def audited_answers() -> Metric:
     return compute
 
 
+class TrialScore(Score):
+    """A score whose copies share what they hold.
+
+    Inspect copies every score once for each row whenever it shows metrics; nothing here is changed
+    in place, and copying all of it would cost more than all bounds together.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self.model_copy()
+
+
 @scorer(
     metrics=[
         audited_answers(),
@@ -104,31 +115,36 @@ def membership(
         threshold_rule: fixed, fixed_rank, holdout, grid or dkw.
         confidence: Probability that each bound holds.
     """
+    changes = json.dumps([epsilons, delta, sensitivity, threshold_rule, confidence])
 
     async def score(state: TaskState, target: Target) -> Score:
-        answers = state.store_as(Answers)
-        if answers.config == "{}":
-            # Samples that Inspect recovers from a killed run have events, but no store.
-            answers = store_from_events_as(list(transcript().events), Answers)
-        if answers.config == "{}":
+        config, trial = _logged(state)
+        if config is None:
             return Score.unscored(reason="no_response")
-        settings = _settings(
-            answers.config,
-            json.dumps([epsilons, delta, sensitivity, threshold_rule, confidence]),
-        )
-        if answers.trial is None:
+        settings = _settings(config, changes)
+        if trial is None:
             lost = {"audit": settings, "lost": state.metadata["trial"]}
             said = "The trial ended without a record; it counts against the auditor."
-            return Score(value=_keys(settings), explanation=said, metadata=lost)
-        record = answers.trial.model_dump_json()
-        return Score(
+            return TrialScore(value=_keys(settings), explanation=said, metadata=lost)
+        record = trial.model_dump_json()
+        return TrialScore(
             value=_keys(settings) | _hit(settings, record),
-            answer=_answer(answers.trial),
+            answer=_answer(trial),
             explanation=_explanation(settings, record),
             metadata={"trial": record, "audit": settings},
         )
 
     return score
+
+
+def _logged(state: TaskState) -> tuple[str | None, TrialVotes | None]:
+    """What the solver left: the audit's configuration as text, and the trial's votes."""
+    config, trial = state.store.get(LOGGED_CONFIG), state.store.get(LOGGED_TRIAL)
+    if config is None:
+        # Samples that Inspect recovers from a killed run have events, but no store.
+        answers = store_from_events_as(list(transcript().events), Answers)
+        return (answers.config if answers.config != "{}" else None), answers.trial
+    return config, None if trial is None else TrialVotes.model_validate(trial)
 
 
 @lru_cache(maxsize=16)
@@ -138,7 +154,10 @@ def _settings(config: str, changes: str) -> str:
 
     names = ("epsilons", "delta", "sensitivity", "threshold_rule", "confidence")
     given = dict(zip(names, json.loads(changes), strict=True))
-    return json.dumps(rescored(_config(config), **given).record())
+    settings = rescored(_config(config), **given).record()
+    # None stands for the default everywhere but in the temperature.
+    short = {k: v for k, v in settings.items() if v is not None or k == "temperature"}
+    return json.dumps(short, separators=(",", ":"))
 
 
 @lru_cache(maxsize=16)

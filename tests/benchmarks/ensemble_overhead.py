@@ -1,8 +1,9 @@
 """What our part of an audit costs: 100 trials of 10 shards, beside a solver that only asks.
 
-The bare solver sends the same prompts with the same seeds through Inspect's own `collect()` and
-`generate()`. Both run in one process, in turns, so that a busy machine slows both. Prints CPU and
-wall time per trial, their ratio, and the size of the log per trial.
+The bare task sends the same prompts with the same seeds through Inspect's own `collect()` and
+`generate()` and scores with Inspect's `includes()`. Ours is the whole audit at five ε, scorer, live
+and final metrics included. They run in one process, in turns, so that a busy machine slows both.
+Prints CPU and wall time per trial, their ratio, and the size of the log per trial.
 
 python tests/benchmarks/ensemble_overhead.py [repeats]
 """
@@ -15,13 +16,14 @@ from typing import NamedTuple
 
 from inspect_ai import Task, eval
 from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect
 
 from contextleak_inspect.calls import ask, generate_config
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.dataset import audit_dataset
-from contextleak_inspect.solvers import ensemble
+from contextleak_inspect.tasks import contextleak_classification
 from contextleak_inspect.trials import Audit, plan_calls, prepare_audit
 
 
@@ -48,9 +50,18 @@ def only_ask(audit: Audit) -> Solver:
     return solve
 
 
-def cost(audit: Audit, asking: Solver) -> Cost:
+def bare_task(audit: Audit) -> Task:
+    """An audit's calls and nothing else."""
+    return Task(
+        dataset=audit_dataset(audit),
+        solver=only_ask(audit),
+        scorer=includes(),
+        config=generate_config(audit),
+    )
+
+
+def cost(task: Task) -> Cost:
     """What one run costs."""
-    task = Task(dataset=audit_dataset(audit), solver=asking, config=generate_config(audit))
     with tempfile.TemporaryDirectory() as folder:
         cpu, wall = time.process_time(), time.perf_counter()
         (log,) = eval(task, model="contextleak/simulated", log_dir=folder, display="none")
@@ -59,23 +70,34 @@ def cost(audit: Audit, asking: Solver) -> Cost:
         return Cost(time.process_time() - cpu, time.perf_counter() - wall, size)
 
 
-def main(repeats: int = 5) -> None:
-    """Time both in turns and print the best of each."""
-    audit = prepare_audit(audit_config({"null_controls": 0}))
-    cost(audit, only_ask(audit))
-    bare, ours = [], []
-    for number in range(repeats):
-        bare.append(cost(audit, only_ask(audit)))
-        ours.append(cost(audit, ensemble(audit)))
-        print(f"{number + 1}/{repeats} bare {bare[-1]}, ours {ours[-1]}", flush=True)
-    n = len(audit.trials)
-    for name, index in (("CPU", 0), ("wall", 1)):
-        best_bare, best_ours = (min(c[index] for c in costs) for costs in (bare, ours))
+def main(repeats: int = 3, few: int = 50, many: int = 250) -> None:
+    """Time both in turns at two numbers of trials; print what a trial and what a run costs."""
+    costs: dict[tuple[str, int], list[Cost]] = {}
+    for number in range(repeats + 1):
+        for trials in (few, many):
+            settings = {"null_controls": 0, "trials": trials}
+            audit = prepare_audit(audit_config(settings))
+            for name, task in (
+                ("bare", bare_task(audit)),
+                ("ours", contextleak_classification(null_controls=0, trials=trials)),
+            ):
+                found = cost(task)
+                if number:  # the first round warms up
+                    costs.setdefault((name, trials), []).append(found)
+                    print(f"{number}/{repeats} {name} {trials}: {found}", flush=True)
+    for kind, index in (("CPU", 0), ("wall", 1)):
+        best = {key: min(found[index] for found in runs) for key, runs in costs.items()}
+        slope = {n: (best[n, many] - best[n, few]) / (many - few) for n in ("bare", "ours")}
+        fixed = {n: best[n, few] - few * slope[n] for n in ("bare", "ours")}
+        at_100 = {n: fixed[n] + 100 * slope[n] for n in ("bare", "ours")}
         print(
-            f"{name} per trial: bare {1000 * best_bare / n:.1f} ms, "
-            f"ours {1000 * best_ours / n:.1f} ms, ratio {best_ours / best_bare:.3f}"
+            f"{kind}: a trial costs {1000 * slope['bare']:.1f} ms bare, "
+            f"{1000 * slope['ours']:.1f} ms ours, ratio {slope['ours'] / slope['bare']:.3f}; a run "
+            f"{fixed['bare']:.2f} s and {fixed['ours']:.2f} s; 100 trials with all of it, ratio "
+            f"{at_100['ours'] / at_100['bare']:.3f}"
         )
-    print(f"log per trial: bare {bare[-1].log_kb / n:.1f} kB, ours {ours[-1].log_kb / n:.1f} kB")
+    sizes = {n: costs[n, many][-1].log_kb / many for n in ("bare", "ours")}
+    print(f"log per trial: bare {sizes['bare']:.1f} kB, ours {sizes['ours']:.1f} kB")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ import math
 import pytest
 from inspect_ai import Task, eval, score
 from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import SampleScore, Score
 from pytest_inspect_evals.metrics import run_metrics
 
 from contextleak_inspect.audit_table import row_values
 from contextleak_inspect.config import audit_config
+from contextleak_inspect.report_audits import read_audits
 from contextleak_inspect.scorers import (
     _keys,
     _run_of,
@@ -192,6 +194,36 @@ def test_a_lost_trial_counts_once_it_is_scored_as_lost(tmp_path):
     found = audit("histogram")(lost)
     assert not math.isnan(found["ε ≥"])
     assert audited_answers()(lost)["trials"] == 19
+
+
+# auditing_math section 1, through Inspect: errors that are scored count against the auditor.
+def test_errors_that_inspect_scores_are_lost_trials(tmp_path):
+    asked = []
+
+    def reply(messages, tools, choice, config):
+        asked.append(config.seed)
+        if len(asked) in {3, 8}:
+            raise RuntimeError("the provider gave up")
+        output = ModelOutput.from_content("m", "subjective")
+        output.usage = ModelUsage(input_tokens=9999, output_tokens=1, total_tokens=1)
+        return output
+
+    task = contextleak_classification(defense="none", trials=12, null_controls=0)
+    [log] = eval(
+        task,
+        model=get_model("mockllm/model", custom_outputs=reply, memoize=False),
+        log_dir=str(tmp_path),
+        display="none",
+        fail_on_error=False,
+        score_on_error=True,
+        max_samples=1,
+    )
+    found = numbers(log)
+    assert found["membership"]["trials"] == "10.0"
+    assert found["membership"]["trials planned"] == "12.0"
+    assert found["reply"]["ε ≥"] == "0.0"  # all trials are accounted for, so there is a bound
+    [audit], _ = read_audits([log.location])
+    assert sum(arm.failed for arm in audit.run.arms.values()) == 2
 
 
 def test_run_metrics_of_the_suite_reads_them():
