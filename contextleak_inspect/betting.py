@@ -28,7 +28,8 @@ from contextleak_inspect.rates import Limits, unclipped_epsilon
 # Shares of the largest bet that never loses everything.
 BETS: FloatArray = 0.95 * np.arange(1, 21) / 20
 # What a value may depend on without spoiling a bet: nothing of its own trial or of later ones.
-RULES: tuple[ThresholdRule, ...] = ("fixed", "holdout")
+MEAN_RULES: tuple[ThresholdRule, ...] = ("fixed", "holdout")  # one mean for all trials
+RULES: tuple[ThresholdRule, ...] = (*MEAN_RULES, "predictable")
 _BLOCK = 128  # factors multiplied before a logarithm: 0.05^128 and 100^128 are still floats
 _SMALLEST_MEAN = 1e-300
 
@@ -94,7 +95,7 @@ def epsilon_betting(
         threshold_rule: How the threshold inside the values came about.
         setting: What was audited.
     """
-    check_rule(threshold_rule, RULES, "epsilon_betting")
+    check_rule(threshold_rule, MEAN_RULES, "epsilon_betting")
     inside, outside = unit_values(values_in, "values_in"), unit_values(values_out, "values_out")
     each = alpha_at(confidence) / 2
     found = unclipped_epsilon(

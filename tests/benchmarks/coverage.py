@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.contextleak_inspect.audits import METHODS
+from tests.contextleak_inspect.audit_methods import METHODS
 from tests.contextleak_inspect.coverage import (
     Row,
     enumerated,

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from tests.contextleak_inspect.audits import METHODS, NEED_COINS
+from tests.contextleak_inspect.audit_methods import METHODS, NEED_COINS
 from tests.contextleak_inspect.worlds import World, draw_audit, gaussian_world, vote_world
 
 SIZES = (50, 500, 5000)

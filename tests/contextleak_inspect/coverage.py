@@ -17,7 +17,7 @@ from contextleak_inspect.thresholds import (
     fixed_rank_fpr_upper,
 )
 from contextleak_inspect.tradeoffs import dp_tpr
-from tests.contextleak_inspect.audits import METHODS, NEED_COINS, trial_values
+from tests.contextleak_inspect.audit_methods import METHODS, NEED_COINS, trial_values
 from tests.contextleak_inspect.worlds import DELTA, World, draw_audit
 
 ALPHA = 0.05

@@ -13,7 +13,7 @@ from contextleak_inspect.bounds import Outcomes
 from contextleak_inspect.credible import epsilon_credible
 from contextleak_inspect.estimators import epsilon_lower_bound
 from contextleak_inspect.thresholds import fixed_rank_cut
-from tests.contextleak_inspect.audits import METHODS
+from tests.contextleak_inspect.audit_methods import METHODS
 from tests.contextleak_inspect.coverage import (
     enumerated,
     enumerated_gaussian,
