@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from contextleak_inspect.embedding_step import embedding_step
 from contextleak_inspect.possible import possible
 from contextleak_inspect.scoring import audit_rows, epsilon_text
 from contextleak_inspect.votes import error_rates
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Beside the fields of AuditConfig.
 DERIVED: dict[str, Callable[[AuditConfig], Any]] = {"shots": lambda config: config.shots}
@@ -61,14 +64,16 @@ def ablation(runs: Sequence[Run], setting: str) -> list[AblationPoint]:
     known = [*AuditConfig.model_fields, *DERIVED]
     if setting not in known:
         raise ValueError(f"{setting!r} is no setting; choose from {sorted(known)}")
-    values = [_value(run.config, setting) for run in runs]
+    values = [setting_value(run.config, setting) for run in runs]
     if len(set(values)) < 2:
         raise ValueError(
             f"all {len(runs)} audits have {setting} = {values[0] if values else 'nothing'}; "
             "give logs that differ in it"
         )
     points = [
-        point for run, value in zip(runs, values, strict=True) for point in _points(run, value)
+        point
+        for run, value in zip(runs, values, strict=True)
+        for point in ablation_points(run, value)
     ]
     return sorted(points, key=lambda point: (point.row, _order(point.value)))
 
@@ -111,7 +116,12 @@ def ablation_text(points: Sequence[AblationPoint], setting: str) -> str:
 
 
 def save_ablation(points: Sequence[AblationPoint], setting: str, path: Path) -> None:
-    """Accuracy with interval and theory, and the bound, against the setting; SVG, PNG or PDF."""
+    """The figure as SVG, PNG or PDF."""
+    ablation_figure(points, setting).savefig(path)
+
+
+def ablation_figure(points: Sequence[AblationPoint], setting: str) -> "Figure":
+    """Accuracy with interval and theory, and the bound, against the setting."""
     from matplotlib.figure import Figure
 
     values = sorted({point.value for point in points}, key=_order)
@@ -136,10 +146,11 @@ def save_ablation(points: Sequence[AblationPoint], setting: str, path: Path) -> 
             axes.set_xticks(places, [_text(value) for value in values])
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
-    figure.savefig(path)
+    return figure
 
 
-def _points(run: Run, value: Any) -> list[AblationPoint]:
+def ablation_points(run: Run, value: Any) -> list[AblationPoint]:
+    """One audit's points; `value` is that of the setting."""
     rates, step = error_rates(run.records), embedding_step(run.records)
     n_labels = len(run.records[0].labels) if run.records else 2
     points = []
@@ -171,7 +182,8 @@ def _points(run: Run, value: Any) -> list[AblationPoint]:
     return points
 
 
-def _value(config: AuditConfig, setting: str) -> Any:
+def setting_value(config: AuditConfig, setting: str) -> Any:
+    """Value of a field of `AuditConfig`, or of what follows from them."""
     return DERIVED[setting](config) if setting in DERIVED else getattr(config, setting)
 
 

@@ -130,6 +130,11 @@ def audit_row(run: Run, index: int) -> RowAudit:
     )
 
 
+def audited_rows(run: Run) -> list[RowAudit]:
+    """All rows of a run."""
+    return [audit_row(run, index) for index in range(len(audit_rows(run.config)))]
+
+
 def main_bound(run: Run, audited: RowAudit) -> EpsilonBound | None:
     """The bound that the audit's configuration names; None where that number is no bound.
 

@@ -10,6 +10,7 @@ from contextleak_inspect import __version__
 from contextleak_inspect.ablate_command import ablate
 from contextleak_inspect.config import DEFAULT_EPSILON, PRIVATE_DEFENSES, Defense
 from contextleak_inspect.demo_command import demo
+from contextleak_inspect.report_command import report
 from contextleak_inspect.search_command import search
 from contextleak_inspect.share_command import share, verify
 
@@ -35,6 +36,7 @@ def main() -> None:
     """
 
 
+main.add_command(report)
 main.add_command(search)
 main.add_command(ablate)
 main.add_command(demo)
@@ -153,21 +155,6 @@ def plan(plot: Path | None, delta: float | None, **settings: Any) -> None:
             save_plot(planned, rows, plot)
             click.echo(f"\nPower against trials: {plot}")
     except ValueError as error:
-        raise click.ClickException(str(error)) from error
-
-
-@main.command()
-@click.argument("logs", nargs=-1, required=True)
-def report(logs: tuple[str, ...]) -> None:
-    """Print what audits measured, beside what was claimed and what theory allows.
-
-    LOGS are log files or folders of them.
-    """
-    from contextleak_inspect.report import report as report_text
-
-    try:
-        click.echo(report_text(logs))
-    except (ValueError, FileNotFoundError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -8,8 +8,9 @@ from inspect_ai import eval as run
 from inspect_ai.hooks import Hooks, SampleEnd, hooks
 from inspect_ai.model import Model, get_model
 
+from contextleak_inspect.audit_row import audited_rows
 from contextleak_inspect.overview import Audited, overview
-from contextleak_inspect.report import read_audits
+from contextleak_inspect.report_audits import read_audits
 from contextleak_inspect.tasks import contextleak_classification
 
 
@@ -80,7 +81,9 @@ def demo(model: str, log_dir: str) -> None:
 def _show_table(logs: list[str]) -> None:
     if logs:
         audits, _ = read_audits(logs)
-        rows = overview([Audited(audit.header.eval.model, audit.run) for audit in audits])
+        rows = overview([
+            Audited(a.header.eval.model, a.run.config, audited_rows(a.run)) for a in audits
+        ])
         click.echo(f"\nContextLeak: does the reply give the canary away?\n{rows}\n")
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from contextleak_inspect.audit_row import RowAudit, audit_row
-from contextleak_inspect.audit_run import Run
+from contextleak_inspect.audit_row import RowAudit
 from contextleak_inspect.bounds import EpsilonBound
-from contextleak_inspect.scoring import audit_rows, epsilon_text
+from contextleak_inspect.config import AuditConfig
+from contextleak_inspect.scoring import epsilon_text
 
 _DASH = "-"
 _COLUMNS = (
@@ -28,25 +28,25 @@ _LEFT = 5  # columns of words
 
 
 class Audited(NamedTuple):
-    """One run, and the model that was asked."""
+    """An audit's settings and rows, and the model that was asked."""
 
     model: str
-    run: Run
+    config: AuditConfig
+    rows: Sequence[RowAudit]
 
 
 def overview(audits: Sequence[Audited]) -> str:
     """A line per audit, level of observation and claimed ε.
 
     Args:
-        audits: Runs of one confidence or several, named below the table.
+        audits: Of one confidence or several, named below the table.
     """
     lines: list[tuple[str, ...]] = [_COLUMNS]
-    for number, (model, run) in enumerate(audits, start=1):
-        for index in range(len(audit_rows(run.config))):
-            lines.append((f"[{number}]", model, *_line(run, audit_row(run, index))))
+    for number, (model, config, rows) in enumerate(audits, start=1):
+        lines += [(f"[{number}]", model, *_line(config, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     confidences = " or ".join(
-        f"{c:.0%}" for c in sorted({run.config.confidence for _, run in audits})
+        f"{c:.0%}" for c in sorted({audit.config.confidence for audit in audits})
     )
     return "\n".join([
         *(
@@ -64,8 +64,8 @@ def overview(audits: Sequence[Audited]) -> str:
     ])
 
 
-def _line(run: Run, row: RowAudit) -> tuple[str, ...]:
-    c, bound, accuracy = run.config, row.bound, row.accuracy
+def _line(c: AuditConfig, row: RowAudit) -> tuple[str, ...]:
+    bound, accuracy = row.bound, row.accuracy
     return (
         c.defense,
         c.query,

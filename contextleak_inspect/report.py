@@ -1,435 +1,121 @@
-"""Logs → tables: what was measured, beside what was claimed and what theory allows."""
+"""Logs → everything that a report shows: words, tables, figures and notes, in every form."""
 
-import json
-import math
-import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from inspect_ai.log import (
-    EvalLog,
-    list_eval_logs,
-    read_eval_log,
-    read_eval_log_sample_summaries,
-)
-
-from contextleak_inspect.audit_row import TARGET_FPRS, RowAudit, audit_row
-from contextleak_inspect.audit_run import WORLDS, Run, gather
-from contextleak_inspect.audit_table import naive_calls
-from contextleak_inspect.bounds import EpsilonBound
-from contextleak_inspect.checks import trial_warnings
-from contextleak_inspect.config import GAUSSIAN_DEFENSES, AuditConfig, audit_config
-from contextleak_inspect.embedding_step import embedding_step
 from contextleak_inspect.overview import Audited, overview
-from contextleak_inspect.possible import possible
-from contextleak_inspect.rao_blackwell import flip_probability_upper
-from contextleak_inspect.roc import fpr_label
-from contextleak_inspect.scoring import audit_rows, epsilon_text, release, rescored
-from contextleak_inspect.utility_report import read_utility, utility_text
-from contextleak_inspect.votes import NO_LABEL, REFUSED, TrialVotes, error_rates
+from contextleak_inspect.report_figures import Picture, pictures
+from contextleak_inspect.report_formats import FORMATS, SUFFIXES, Format, Table, clean
+from contextleak_inspect.report_html import as_page
+from contextleak_inspect.report_logs import Progress, silent
+from contextleak_inspect.report_numbers import Audit, read_numbers
+from contextleak_inspect.report_tables import (
+    accuracy_table,
+    audits_table,
+    epsilon_table,
+    side_by_side,
+    utility_table,
+)
+from contextleak_inspect.utility_report import UtilityLog, utility_text
 
-SCORER = "membership"
-_DASH = "-"
-
-
-class AuditLog(NamedTuple):
-    """One log of an audit, read back."""
-
-    location: str
-    header: EvalLog
-    run: Run
+TITLE = "ContextLeak"
 
 
-def read_audits(paths: Iterable[str]) -> tuple[list[AuditLog], list[str]]:
-    """The audits among logs and folders of logs, and a note on every log left out.
+class Report(NamedTuple):
+    """What a report shows; notes say which logs were left out and why."""
 
-    Only headers and summaries are read where that is enough. Where a run was retried, the log with
-    the most trials counts; logs scored under other settings stand beside it.
+    audits: list[Audit]
+    utilities: list[UtilityLog]
+    tables: list[Table]
+    pictures: list[Picture]
+    notes: list[str]
+
+
+def make_report(
+    paths: Iterable[str],
+    *,
+    draw: bool = False,
+    progress: Progress = silent,
+    processes: int = 1,
+) -> Report:
+    """Tables and figures of all audits and utilities in logs and folders of logs.
+
+    Audits of other task versions or other private data stand in tables and figures of their own.
+
+    Args:
+        paths: Files, folders, patterns and remote addresses.
+        draw: Make the figures too.
+        progress: Is told how far this is.
+        processes: Read many logs in so many processes.
 
     Raises:
-        ValueError: A log cannot be read, is of a newer Inspect, or holds trials of another audit.
-        FileNotFoundError: There is no such log.
+        FileNotFoundError: Nothing is at one of the paths.
+        ValueError: No audit or utility is among the logs.
     """
-    audits: dict[tuple[str, str], AuditLog] = {}
-    notes = []
-    for location in _locations(paths):
-        header = _read_header(location)
-        if "config" not in (header.eval.metadata or {}) or not _scorers(header):
-            notes.append(f"{location}: task {header.eval.task} is no audit, left out")
-            continue
-        for name, options in _scorers(header):
-            found = AuditLog(location, header, _run(location, header, name, options))
-            key = header.eval.task_id, json.dumps(found.run.config.record())
-            earlier = audits.get(key)
-            if earlier is not None:
-                first, found = sorted((earlier, found), key=lambda a: len(a.run.records))
-                notes.append(f"{first.location}: the same run as {found.location}, which is shown")
-            audits[key] = found
-    return list(audits.values()), notes
+    audits, utilities, notes = read_numbers(paths, progress, processes)
+    if not audits and not utilities:
+        raise ValueError("\n".join(["no audit among the logs", *notes]))
+    tables, drawn = [], list[Picture]()
+    groups = side_by_side(audits)
+    for (version, data), group in groups.items():
+        apart = f", data {data}, version {version}" if len(groups) > 1 else ""
+        for table in (audits_table, epsilon_table, accuracy_table):
+            made = table(group)
+            tables.append(made._replace(title=made.title + apart))
+        if draw:
+            end = f"_{data}_{version}" if len(groups) > 1 else ""
+            drawn += [p._replace(name=p.name + end) for p in pictures(group, utilities)]
+    if utilities:
+        tables.append(utility_table(utilities))
+    return Report(audits, utilities, tables, drawn, notes)
 
 
 def report(paths: Iterable[str]) -> str:
     """All audits as text: of several, a line each; then one after another; then all utilities.
 
     Raises:
-        ValueError: No audit or utility is among the logs, or one cannot be read.
-        FileNotFoundError: There is no such log.
+        FileNotFoundError: Nothing is at one of the paths.
+        ValueError: No audit or utility is among the logs.
     """
-    locations = _locations(paths)
-    utilities = [u for at in locations if (u := read_utility(_read_header(at), at)) is not None]
-    audits, notes = read_audits(
-        at for at in locations if at not in {utility.location for utility in utilities}
-    )
-    if not audits and not utilities:
-        raise ValueError("\n".join(["no audit among the logs", *notes]))
-    parts = [audit_text(audit) for audit in audits]
-    parts += [utility_text(utility) for utility in utilities]
-    if len(audits) > 1:
-        parts.insert(0, overview([Audited(a.header.eval.model, a.run) for a in audits]))
-    return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
+    return as_format(make_report(paths), "text")
 
 
-def audit_text(audit: AuditLog) -> str:
-    """One audit: its settings, its tables, and what must be told beside them."""
-    run = audit.run
-    rows = [audit_row(run, index) for index in range(len(audit_rows(run.config)))]
-    lines = [*_settings(audit), ""]
-    for level in dict.fromkeys(row.row.level for row in rows):
-        of_level = [row for row in rows if row.row.level == level]
-        lines += [_heading(of_level[0]), *_tables(run, of_level), ""]
-    return "\n".join([*lines, *_below(run, rows)])
+def as_format(made: Report, form: Format) -> str:
+    """Everything as one text; for HTML a page with the figures."""
+    if form == "html":
+        return as_page(TITLE, made.tables, made.pictures, made.notes)
+    notes = [clean(note) for note in made.notes]
+    if form == "text":
+        parts = [audit.text for audit in made.audits]
+        parts += [utility_text(utility) for utility in made.utilities]
+        if len(made.audits) > 1:
+            audited = [Audited(a.model, a.config, a.rows) for a in made.audits]
+            parts.insert(0, overview(audited))
+        text = "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
+        return "\n".join(map(clean, text.split("\n")))
+    if form == "csv":
+        parts = [f"# {clean(table.title)}\n{FORMATS[form](table)}" for table in made.tables]
+        return "\n".join(parts)
+    mark = {"markdown": "- ", "latex": "% "}[form]
+    return "\n".join([*map(FORMATS[form], made.tables), *(mark + note for note in notes)])
 
 
-def _settings(audit: AuditLog) -> list[str]:
-    run, evaluated = audit.run, audit.header.eval
-    c, records = run.config, run.records
-    arguments = ", ".join(f"{name}={value}" for name, value in evaluated.model_args.items())
-    done = {world: int(run.arms[world].asked.sum()) for world in WORLDS}
-    calls, guard = sum(r.calls for r in records), sum(r.guard_calls for r in records)
-    canary = (evaluated.metadata or {}).get("canary", {})
-    return [
-        f"{audit.location}",
-        f"{c.defense} on {evaluated.model}{f' ({arguments})' if arguments else ''}, "
-        f"{c.task}, data {c.source}, status {audit.header.status}",
-        f"canary {c.canary} with label {canary.get('label', c.canary_label)}, query {c.query}, "
-        f"{c.n_exemplars} exemplars in {c.ensemble} shard{'s' * (c.ensemble > 1)}, "
-        f"temperature {c.temperature}, seed {c.seed}",
-        f"calls={c.calls}: {done['in']} trials with the canary of {len(run.arms['in'])} planned, "
-        f"{done['out']} without of {len(run.arms['out'])}; {calls} model calls (null controls "
-        f"included){f', {guard} of the guard' * bool(guard)}, naively {naive_calls(run)}",
-        f"δ = {c.delta:g}, confidence {c.confidence:.0%}, neighbours replace_one (an exemplar is "
-        f"replaced by the canary){_calibration(c)}",
-        *_answers(run),
-    ]
+def write_report(made: Report, folder: Path) -> list[Path]:
+    """Every table in four forms, every figure as SVG and PNG, one page, and the words.
 
-
-def _calibration(c: AuditConfig) -> str:
-    if c.defense == "ksa":
-        mechanism = {"joint": "joint exponential mechanism", "ptr": "propose-test-release"}
-        return f"; {c.n_keywords} words by {mechanism[c.keyword_mechanism]}, for {c.neighbouring}"
-    if c.defense not in GAUSSIAN_DEFENSES:
-        return ""
-    return f"; σ for {c.neighbouring}, {c.noise_calibration}"
-
-
-def _answers(run: Run) -> list[str]:
-    rates = error_rates(run.records)
-    null = [r.null_changed for r in run.records if r.null_changed is not None]
-    marks = {w: "".join(r.marks.get(w, "") for r in run.records) for w in WORLDS}
-
-    def of(letter: str) -> str:
-        return ", ".join(f"{marks[w].count(letter)} of {len(marks[w])} {w}" for w in WORLDS)
-
-    return [
-        *_embeddings(run),
-        f"answers: false votes q̂ = {_rate(rates.false_votes, rates.clean)}, misses r̂ = "
-        f"{_rate(rates.misses, rates.planted)}; no label {of(NO_LABEL)}; refused {of(REFUSED)}; "
-        f"null control changed {sum(null)} of {len(null)}",
-    ]
-
-
-def _embeddings(run: Run) -> list[str]:
-    step = embedding_step(run.records)
-    if step is None:
-        return []
-    texts = [r.embedded for r in run.records if r.embedded is not None]
-    return [
-        f"embeddings: {run.config.embedding}, {sum(t.texts for t in texts)} texts, "
-        f"{sum(t.truncated for t in texts)} cut; replies with the canary lie {step.distance:.2f} "
-        f"from those without, cos to the detector {step.cos_angle:.2f}"
-    ]
-
-
-def _rate(count: int, total: int) -> str:
-    return f"{count}/{total} ({count / total:.1%})" if total else "none asked"
-
-
-def _heading(row: RowAudit) -> str:
-    said = {
-        "histogram": "Noisy histogram",
-        "label": "Released label",
-        "embedding": "Noisy mean embedding",
-        "text": "Released text",
-        "keywords": "Released keywords",
-        "reply": "Reply",
-        "log-probability": "Log-probabilities of the model (grey-box)",
-    }[row.row.level]
-    scope = {"mechanism": "", "conditional_on_answers": ", answers frozen"}[row.setting.scope]
-    return f"{said} (observation {row.setting.observation}{scope})"
-
-
-def _tables(run: Run, rows: Sequence[RowAudit]) -> list[str]:
-    if run.config.calls == "frozen":
-        return _aligned([
-            ("claimed ε", "ε of these answers", "accuracy", "ε possible", "accuracy possible"),
-            *(
-                (
-                    _claimed(row),
-                    _exact(row),
-                    _number(row.exact_accuracy),
-                    _number(row.possible.epsilon),
-                    _number(row.possible.accuracy),
-                )
-                for row in rows
-            ),
-        ])
-    rates = error_rates(run.records)
-    n_labels = len(run.records[0].labels) if run.records else 2
-    step = embedding_step(run.records)
-    given = [
-        possible(
-            run.config,
-            row.row,
-            n_labels=n_labels,
-            false_votes=rates.q,
-            misses=rates.r,
-            step=2.0 if step is None else step.step,
-        )
-        for row in rows
-    ]
-    epsilons = [
-        (
-            _claimed(row),
-            _number(None if row.bound is None else row.bound.value),
-            _n(row.bound),
-            _number(None if row.bound is None else row.bound.ceiling),
-            _number(None if row.e_process is None else row.e_process.value),
-            _number(None if row.integrated is None else row.integrated.value),
-            _number(None if row.gaussian is None else row.gaussian.value),
-            _number(None if row.paper is None else row.paper.value),
-            _number(row.possible.epsilon),
-            _number(at_rates.epsilon),
-        )
-        for row, at_rates in zip(rows, given, strict=True)
-    ]
-    accuracies = [
-        (
-            _claimed(row),
-            _number(None if row.accuracy is None else row.accuracy.balanced),
-            _interval(row),
-            _number(row.accuracy_optimistic),
-            _number(row.possible.accuracy),
-            _number(at_rates.accuracy),
-            _number(row.auc),
-            *(_number(tpr) for tpr in row.tpr or (None,) * len(TARGET_FPRS)),
-        )
-        for row, at_rates in zip(rows, given, strict=True)
-    ]
-    return [
-        *_aligned([
-            (
-                "claimed ε",
-                f"ε ≥ ({_rule(run, rows[0])})",
-                "n in+out",
-                "ceiling",
-                "e-process",
-                "integrated",
-                "if Gaussian",
-                "paper",
-                "possible",
-                "at q̂, r̂",
-            ),
-            *epsilons,
-        ]),
-        "",
-        *_aligned([
-            (
-                "claimed ε",
-                "accuracy",
-                f"{run.config.confidence:.0%}",
-                "optimistic",
-                "possible",
-                "at q̂, r̂",
-                "AUC",
-                *map(fpr_label, TARGET_FPRS),
-            ),
-            *accuracies,
-        ]),
-    ]
-
-
-def _rule(run: Run, row: RowAudit) -> str:
-    if row.bound is not None:
-        return f"{row.bound.method}, {row.bound.threshold_rule}"
-    return f"clopper_pearson, {'fixed' if row.row.one_bit else run.config.threshold}"
-
-
-def _below(run: Run, rows: Sequence[RowAudit]) -> list[str]:
-    c = run.config
-    lines = ["ε in nats. 0.00 is no evidence of leakage, not a proof of privacy."]
-    if c.calls == "frozen":
-        return [*lines, *_frozen_notes(run), *_warnings(run)]
-    ceiling = math.log((1 - c.delta) / c.target_fpr)
-    lines += [
-        "ε ≥, e-process, integrated: lower bounds, each valid alone; one at its ceiling asks for",
-        "more trials. e-process: valid at any time, noise as drawn; integrated: the known noise",
-        "integrated out. if Gaussian: a test of the claimed μ, a bound only if answers never vary.",
-        f"paper: plug-in ln((TPR - δ) / {c.target_fpr:g}), no bound, at most {ceiling:.2f}",
-        "whatever leaks. optimistic: threshold of the same trials. possible: most any attack can",
-        "show if the model never errs; at q̂, r̂: with the error rates (and the distance of",
-        "embeddings) measured here, as if exact.",
-    ]
-    if not run.complete:
-        lines.append(
-            "Unfinished: bounds for a fixed number of trials are left out, those valid at any "
-            f"time use the first {run.prefix} trials."
-        )
-    if any(row.auc is not None and row.auc < 0.5 for row in rows if not row.row.one_bit):
-        lines.append("An AUC below 0.5: by chance, or the score points the wrong way.")
-    outside = rows[0].n_out
-    if outside and min(TARGET_FPRS) < 1 / outside:
-        lines.append(
-            f"{outside} trials without the canary resolve FPR down to {1 / outside:.1%}; a finer "
-            "target is read at no false alarm."
-        )
-    return [*lines, *_warnings(run)]
-
-
-def _frozen_notes(run: Run) -> list[str]:
-    repeats = len(run.records)
-    changed = len({(r.votes["in"], r.votes["out"]) for r in run.records}) > 1
-    if changed:
-        return ["Answers changed between repeats: calls='frozen' is not valid for this model."]
-    if not repeats:
-        return ["No repeat has run."]
-    upper = flip_probability_upper(repeats, 1 - run.config.confidence)
-    return [
-        "Exact for the mechanism with these answers frozen (scope conditional_on_answers), no",
-        "interval; it may exceed the ε of a mechanism whose answers vary. No answer changed in",
-        f"{repeats} repeats: a repeat changes with probability at most {upper:.3f} at confidence "
-        f"{run.config.confidence:.0%}, which proves nothing about determinism.",
-    ]
-
-
-def _warnings(run: Run) -> list[str]:
-    planned = {world: len(run.arms[world]) for world in WORLDS}
-    if not run.complete:
-        planned = {world: sum(world in r.votes for r in run.records) for world in WORLDS}
-    return [f"warning: {text}" for text in trial_warnings(run.records, planned)]
-
-
-def _claimed(row: RowAudit) -> str:
-    return _DASH if row.row.epsilon is None else epsilon_text(row.row.epsilon)
-
-
-def _exact(row: RowAudit) -> str:
-    if row.exact is None and row.exact_accuracy is not None:
-        return "inf"
-    return _number(None if row.exact is None else row.exact.value)
-
-
-def _n(bound: EpsilonBound | None) -> str:
-    return _DASH if bound is None else f"{bound.n_in}+{bound.n_out}"
-
-
-def _interval(row: RowAudit) -> str:
-    if row.accuracy is None:
-        return _DASH
-    return "{:.2f}-{:.2f}".format(*row.accuracy.balanced_interval)
-
-
-def _number(value: float | None) -> str:
-    return _DASH if value is None or math.isnan(value) else f"{value:.2f}"
-
-
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        for line in cells
-    ]
-
-
-def _locations(paths: Iterable[str]) -> list[str]:
-    locations = []
-    for path in paths:
-        if Path(path).is_dir():
-            locations += [info.name for info in list_eval_logs(path)]
-        elif "://" in path or Path(path).is_file():
-            locations.append(path)
-        else:
-            raise FileNotFoundError(f"no log or folder {path}")
-    return locations
-
-
-def _read_header(location: str) -> EvalLog:
-    try:
-        log = read_eval_log(location, header_only=True)
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{location} cannot be read as a log of Inspect: {error}") from error
-    readable = EvalLog.model_fields["version"].default
-    if log.version > readable:
-        raise ValueError(
-            f"{location} is a log of version {log.version} from Inspect "
-            f"{log.eval.packages.get('inspect_ai')}; the Inspect here reads up to {readable}"
-        )
-    return log
-
-
-def _scorers(header: EvalLog) -> list[tuple[str, dict[str, Any]]]:
-    """Names and options of our scorers in a log; one that was appended has a number at its end."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    for scorer in header.eval.scorers or []:
-        if scorer.name.rsplit("/", 1)[-1] == SCORER:
-            found.append((f"{SCORER}{len(found) or ''}", scorer.options or {}))
-    return found
-
-
-def _run(location: str, header: EvalLog, name: str, options: dict[str, Any]) -> Run:
-    config = rescored(audit_config((header.eval.metadata or {})["config"]), **options)
-    records, lost = [], []
-    for metadata in _score_metadata(location, name):
-        if "trial" in metadata:
-            votes = TrialVotes.model_validate_json(metadata["trial"])
-            records.append((votes, release(votes, config)))
-        elif "lost" in metadata:
-            lost.append(int(metadata["lost"]))
-    results = header.results
-    stopped = results is not None and bool(
-        results.early_stopping and results.early_stopping.early_stops
-    )
-    whole = results is not None and results.total_samples == gather(config, []).n_planned
-    finished = header.status == "success" and whole and not stopped
-    return gather(config, records, lost=lost, finished=finished)
-
-
-def _score_metadata(location: str, name: str) -> list[dict[str, Any]]:
-    """What the scorer left with each sample; summaries may have cut long votes short."""
-    summaries = [
-        s.scores[name].metadata or {}
-        for s in read_eval_log_sample_summaries(location)
-        if s.scores and name in s.scores
-    ]
-    if all(_whole(metadata.get("trial", "{}")) for metadata in summaries):
-        return summaries
-    samples = read_eval_log(location).samples or []
-    return [s.scores[name].metadata or {} for s in samples if s.scores and name in s.scores]
-
-
-def _whole(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
+    Returns:
+        The files, the page first.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / "report.html", folder / "report.txt"]
+    files[0].write_text(as_format(made, "html"), encoding="utf-8")
+    files[1].write_text(as_format(made, "text") + "\n", encoding="utf-8")
+    for table in made.tables:
+        for form, suffix in SUFFIXES.items():
+            file = folder / f"{table.slug}.{suffix}"
+            file.write_text(FORMATS[form](table), encoding="utf-8")
+            files.append(file)
+    for picture in made.pictures:
+        files += picture.save(folder)
+    return files

@@ -1,7 +1,7 @@
 """Logs of contextleak_utility → a table: what each defense costs."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inspect_ai.log import EvalLog
 
@@ -9,13 +9,14 @@ from contextleak_inspect.utility import Utility
 
 
 class UtilityLog(NamedTuple):
-    """One run of contextleak_utility: model, kind, part, and a utility per defense and ε."""
+    """One run of contextleak_utility: a utility per defense and ε, and the settings behind it."""
 
     location: str
     model: str
     kind: str
     part: str
     rows: dict[str, Utility]
+    settings: dict[str, Any]
 
 
 def read_utility(log: EvalLog, location: str) -> UtilityLog | None:
@@ -30,7 +31,8 @@ def read_utility(log: EvalLog, location: str) -> UtilityLog | None:
             n = found.scored_samples or 0
             rows[found.name] = Utility(values["mean"], values["lower"], values["upper"], n)
     settings = metadata["utility"]
-    return UtilityLog(location, log.eval.model, settings["task"], metadata["part"], rows)
+    kind, part = settings["task"], metadata["part"]
+    return UtilityLog(location, log.eval.model, kind, part, rows, settings)
 
 
 def utility_text(utility: UtilityLog) -> str:

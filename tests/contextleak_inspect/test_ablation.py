@@ -8,7 +8,7 @@ from inspect_ai import eval
 
 from contextleak_inspect.ablation import ablation, ablation_text, also_differ, save_ablation
 from contextleak_inspect.cli import main
-from contextleak_inspect.report import read_audits
+from contextleak_inspect.report_audits import read_audits
 from contextleak_inspect.tasks import contextleak_classification
 from contextleak_inspect.tasks_generation import contextleak_generation
 

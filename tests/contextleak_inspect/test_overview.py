@@ -1,10 +1,11 @@
-from contextleak_inspect.audit_row import audit_row
+from contextleak_inspect.audit_row import audited_rows
 from contextleak_inspect.overview import Audited, overview
 from tests.contextleak_inspect.audits import drawn_run
 
 
 def audited(**fields) -> Audited:
-    return Audited("a/model", drawn_run(1, null_controls=0, **fields))
+    run = drawn_run(1, null_controls=0, **fields)
+    return Audited("a/model", run.config, audited_rows(run))
 
 
 def cells(text: str, number: int) -> list[list[str]]:
@@ -16,7 +17,7 @@ def test_a_line_for_every_level_and_claimed_epsilon_with_the_audits_own_numbers(
     text = overview([noisy, plain])
     assert len(cells(text, 1)) == 4
     [line] = cells(text, 2)
-    row = audit_row(plain.run, 0)
+    [row] = plain.rows
     assert row.accuracy is not None
     assert row.bound is not None
     assert row.e_process is not None

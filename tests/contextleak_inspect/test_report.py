@@ -3,7 +3,8 @@ from inspect_ai import eval, score
 from inspect_ai.log import read_eval_log, write_eval_log
 
 from contextleak_inspect.audit_row import audit_row
-from contextleak_inspect.report import read_audits, report
+from contextleak_inspect.report import report
+from contextleak_inspect.report_audits import read_audits
 from contextleak_inspect.scorers import membership
 from contextleak_inspect.tasks import contextleak_classification
 
@@ -95,7 +96,7 @@ def test_what_is_no_audit_is_left_out_or_refused(tmp_path):
     with pytest.raises(ValueError, match="no audit among the logs"):
         report([str(tmp_path)])
     (tmp_path / "b.eval").write_text("no log", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"b\.eval cannot be read as a log of Inspect"):
+    with pytest.raises(ValueError, match=r"b\.eval: left out, cannot be read"):
         report([str(tmp_path / "b.eval")])
 
 

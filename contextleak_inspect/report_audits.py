@@ -1,0 +1,119 @@
+"""Logs → audits with their trials, each once, and a note on every log left out."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from inspect_ai.log import EvalLog, read_eval_log, read_eval_log_sample_summaries
+
+from contextleak_inspect.audit_run import Run, gather
+from contextleak_inspect.config import audit_config
+from contextleak_inspect.report_logs import Unreadable, find_logs, guarded, read_headers
+from contextleak_inspect.scoring import release, rescored
+from contextleak_inspect.votes import TrialVotes
+
+SCORER = "membership"
+
+
+class AuditLog(NamedTuple):
+    """One log of an audit, read back."""
+
+    location: str
+    header: EvalLog
+    run: Run
+
+
+def read_audits(paths: Iterable[str]) -> tuple[list[AuditLog], list[str]]:
+    """The audits among logs and folders of logs, and a note on every log left out.
+
+    Only headers and summaries are read where that is enough. Where a run was retried, the log with
+    the most trials counts; logs scored under other settings stand beside it.
+
+    Raises:
+        FileNotFoundError: Nothing is at one of the paths.
+    """
+    headers, lost = read_headers(find_logs(paths))
+    notes = [f"{log.location}: left out, {log.why}" for log in lost]
+    audits: dict[tuple[str, str], AuditLog] = {}
+    for location, header in headers.items():
+        if not is_audit(header):
+            notes.append(f"{location}: left out, task {header.eval.task} is no audit")
+            continue
+        found = guarded(audits_of, location)
+        if isinstance(found, Unreadable):
+            notes.append(f"{location}: left out, {found.why}")
+            continue
+        for audit in found:
+            key = audit.header.eval.task_id, json.dumps(audit.run.config.record())
+            earlier = audits.get(key)
+            if earlier is not None:
+                first, audit = sorted((earlier, audit), key=lambda a: len(a.run.records))
+                notes.append(f"{first.location}: the same run as {audit.location}, which is shown")
+            audits[key] = audit
+    return list(audits.values()), notes
+
+
+def is_audit(header: EvalLog) -> bool:
+    """Whether a log holds an audit that was scored."""
+    return "config" in (header.eval.metadata or {}) and bool(_scorers(header))
+
+
+def audits_of(location: str) -> list[AuditLog]:
+    """The audits in one log, one for each time that it was scored.
+
+    Raises:
+        ValueError: It holds trials of another audit.
+    """
+    header = read_eval_log(location, header_only=True)
+    return [
+        AuditLog(location, header, _run(location, header, name, options))
+        for name, options in _scorers(header)
+    ]
+
+
+def _scorers(header: EvalLog) -> list[tuple[str, dict[str, Any]]]:
+    """Names and options of our scorers in a log; one that was appended has a number at its end."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    for scorer in header.eval.scorers or []:
+        if scorer.name.rsplit("/", 1)[-1] == SCORER:
+            found.append((f"{SCORER}{len(found) or ''}", scorer.options or {}))
+    return found
+
+
+def _run(location: str, header: EvalLog, name: str, options: dict[str, Any]) -> Run:
+    config = rescored(audit_config((header.eval.metadata or {})["config"]), **options)
+    records, lost = [], []
+    for metadata in _score_metadata(location, name):
+        if "trial" in metadata:
+            votes = TrialVotes.model_validate_json(metadata["trial"])
+            records.append((votes, release(votes, config)))
+        elif "lost" in metadata:
+            lost.append(int(metadata["lost"]))
+    results = header.results
+    stopped = results is not None and bool(
+        results.early_stopping and results.early_stopping.early_stops
+    )
+    whole = results is not None and results.total_samples == gather(config, []).n_planned
+    finished = header.status == "success" and whole and not stopped
+    return gather(config, records, lost=lost, finished=finished)
+
+
+def _score_metadata(location: str, name: str) -> list[dict[str, Any]]:
+    """What the scorer left with each sample; summaries may have cut long votes short."""
+    summaries = [
+        s.scores[name].metadata or {}
+        for s in read_eval_log_sample_summaries(location)
+        if s.scores and name in s.scores
+    ]
+    if all(_whole(metadata.get("trial", "{}")) for metadata in summaries):
+        return summaries
+    samples = read_eval_log(location).samples or []
+    return [s.scores[name].metadata or {} for s in samples if s.scores and name in s.scores]
+
+
+def _whole(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
