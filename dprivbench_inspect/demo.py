@@ -9,7 +9,9 @@ from inspect_ai.hooks import Hooks, SampleEnd, hooks
 from inspect_ai.model import Model, get_model
 
 from dprivbench_inspect import tasks
-from dprivbench_inspect.report import report
+from dprivbench_inspect.report_formats import as_text
+from dprivbench_inspect.report_runs import read_runs
+from dprivbench_inspect.report_tables import accuracy_table, f1_table
 
 
 class _Step(NamedTuple):
@@ -50,25 +52,36 @@ def demo(model: str, log_dir: str) -> None:
             _show_replies()
         click.echo(f"{number}/{len(steps)} {step.task} with {step.model} ", nl=False)
         start = time.monotonic()
-        [log] = run(
+        made = run(
             getattr(tasks, step.task)(**step.arguments),
             model=step.model,
             log_dir=log_dir,
             display="none",
             **step.options,
         )
-        if log.status == "cancelled":
+        if not made or made[0].status == "cancelled":
             click.echo("stopped")
-            if logs:
-                click.echo("\n" + report(logs))
+            _show_tables(logs)
             raise KeyboardInterrupt
+        [log] = made
         if log.status != "success":
             raise click.ClickException(f"the run ended with status {log.status}: {log.error}")
         count = log.results.completed_samples if log.results else 0
         click.echo(f" {count} replies in {time.monotonic() - start:.0f} s")
         logs.append(log.location)
-    click.echo("\n" + report(logs))
+    _show_tables(logs)
+    click.echo(f"More: dprivbench report {log_dir}")
     click.echo(f"Look at every reply: inspect view start --log-dir {log_dir}")
+
+
+def _show_tables(logs: list[str]) -> None:
+    """All models in one table for each category; the real one answered fewer questions."""
+    if not logs:
+        return
+    runs, _ = read_runs(logs)
+    for task, table in (("dprivbench_cat1", accuracy_table), ("dprivbench_cat2", f1_table)):
+        if asked := [run for run in runs if run.task == task]:
+            click.echo("\n" + as_text(table(asked)))
 
 
 def _real_steps(name: str) -> list[_Step]:
