@@ -1,7 +1,16 @@
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
 import pytest
 from click.testing import CliRunner
 
 from contextleak_inspect.cli import main
+from contextleak_inspect.weights import installed_weights
+from tests.conftest import require_weights
 
 
 def run(*arguments):
@@ -52,3 +61,48 @@ def test_help_teaches():
     result = run("plan", "--help")
     assert "contextleak plan --epsilon 2 --defense rnm" in result.output
     assert "out of reach" in result.output
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"PK", "is not a GGUF file"), (b"GGUF", "holds no chat template")],
+)
+def test_serve_says_in_a_line_what_is_wrong_with_a_file(tmp_path, content, message):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(content)
+    result = run("serve", str(file))
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")
+    assert message in result.output
+
+
+def test_serve_says_that_a_port_is_taken_or_a_file_missing(tmp_path):
+    file = tmp_path / "model.gguf"
+    key = b"tokenizer.chat_template"
+    file.write_bytes(b"GGUF" + len(key).to_bytes(8, "little") + key)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = run("serve", str(file), "--port", str(port))
+    assert result.exit_code == 1
+    assert f"Error: port {port} is taken" in result.output
+    assert "does not exist" in run("serve", str(tmp_path / "none.gguf")).output
+
+
+@pytest.mark.local_model
+def test_serve_answers_on_loopback_until_ctrl_c():
+    require_weights("smollm2-135m")
+    command = [sys.executable, "-m", "contextleak_inspect.cli", "serve"]
+    file = str(installed_weights("smollm2-135m"))
+    with subprocess.Popen([*command, file], stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout
+        line = served.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert address, line
+        with urllib.request.urlopen(f"{address.group()}/v1/models", timeout=120) as reply:
+            assert reply.status == 200
+        served.send_signal(signal.SIGINT)
+        rest, _ = served.communicate(timeout=120)
+    assert rest.rstrip().endswith("stopped")
+    assert served.returncode == 0
