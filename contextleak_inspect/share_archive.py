@@ -26,7 +26,7 @@ from contextleak_inspect.share_private import Private, canary_pieces, own_names
 from contextleak_inspect.share_scan import Leak, leaks
 
 if sys.version_info >= (3, 14):
-    from compression.zstd import ZstdError
+    from compression.zstd import ZstdError  # inspect-evals-lint: ignore[IECQ004] -- stdlib
 else:
     from zstandard import ZstdError
 

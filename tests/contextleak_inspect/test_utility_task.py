@@ -229,3 +229,12 @@ def test_a_real_model_is_scored_on_one_question(tmp_path):
     assert len(found) == 7
     assert all(0 <= value <= 1 for value in found.values())
     assert not math.isnan(found["rnm ε=8"])
+
+
+def test_utility_answers_asks_without_with_all_and_with_each_shard(tmp_path):
+    scripted = Scripted(classifier)
+    log = run(scripted, tmp_path, limit=1, ensemble=5, n_exemplars=10)
+    assert [step.solver for step in log.plan.steps] == ["utility_answers"]
+    asked = {shots(messages) for messages, _ in scripted.seen}
+    assert asked == {0, 2, 10}
+    assert sum(shots(messages) == 2 for messages, _ in scripted.seen) == 5
