@@ -62,6 +62,8 @@ SCORING_FIELDS = frozenset({
     "stop_at",
 })
 
+_LARGEST_EPSILON = 1e6  # beyond it σ drowns in rounding
+
 
 class AuditConfig(BaseModel):
     """One audit: which data, canary, query and defense, how many trials, and how to score them.
@@ -125,7 +127,7 @@ class AuditConfig(BaseModel):
     # Scoring
     threshold: Literal["fixed", "fixed_rank", "holdout", "grid", "dkw"] = "fixed_rank"
     target_fpr: float = Field(default=0.1, gt=0, lt=1)
-    confidence: float = Field(default=0.95, gt=0, lt=1)
+    confidence: float = Field(default=0.95, ge=0.5, lt=1)
     bound: Literal["clopper_pearson", "gaussian_dp", "e_process"] = "clopper_pearson"
     stop_at: float | None = Field(default=None, gt=0, description="stop once the bound is above")
 
@@ -184,6 +186,10 @@ class AuditConfig(BaseModel):
     def _epsilon_is_a_guarantee(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         if wrong := [e for e in value if math.isnan(e) or e < 0]:
             raise ValueError(f"{wrong} are no ε; give numbers from 0 (no private data) to inf")
+        if huge := [e for e in value if _LARGEST_EPSILON < e < math.inf]:
+            raise ValueError(
+                f"{huge} claim next to nothing; give ε up to {_LARGEST_EPSILON:g}, or inf"
+            )
         if len(set(value)) < len(value):
             raise ValueError(f"{list(value)} names an ε twice; give each once")
         return tuple(sorted(value))

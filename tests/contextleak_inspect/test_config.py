@@ -150,3 +150,9 @@ def test_streams_are_alike_for_equal_names_and_unrelated_for_others():
     ]
     assert len(set(numbers)) == 200
     assert stream(0, "a", "1, 2").random() != stream(0, "a", 1, 2).random()
+
+
+@pytest.mark.parametrize("changes", [{"confidence": 1e-300}, {"epsilon": "1e308"}])
+def test_settings_that_no_scoring_could_finish_are_refused_before_any_call(changes):
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        audit_config(changes)
