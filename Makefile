@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo small-model test install format lint clean
+.PHONY: demo small-model figures test install format lint clean
 
 demo: install
 	@$(BIN)/dprivbench demo
@@ -17,6 +17,10 @@ small-model: install
 	done
 	@$(BIN)/contextleak report logs/small_model
 	@$(BIN)/dprivbench report logs/small_model
+
+# README.md's tables and pictures, from logs/examples; `python -m tests.examples` says how those came about.
+figures: install
+	@$(BIN)/python -m tests.examples figures
 
 test: install lint
 	@$(BIN)/pytest

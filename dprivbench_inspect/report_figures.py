@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo")
+_HATCHES = ("", "///", "xx", "--", "\\\\\\", "||")
 _MOST = len(_COLOURS)  # runs that one figure can show
 
 
