@@ -117,6 +117,14 @@ def test_a_broken_file_is_told_by_its_path(tmp_path: pathlib.Path):
         local.serve(str(file))
 
 
+def test_a_file_with_another_hash_is_not_served(tmp_path: pathlib.Path):
+    file = tmp_path / "model.gguf"
+    key = b"tokenizer.chat_template"
+    file.write_bytes(b"GGUF" + len(key).to_bytes(8, "little") + key)
+    with pytest.raises(ValueError, match="expected " + "0" * 64):
+        get_model("gguf/mine", path=str(file), sha256="0" * 64)
+
+
 def test_a_processor_without_avx2_is_told_before_it_crashes():
     local.check_machine("flags : fpu sse4_2 avx avx2 fma")
     with pytest.raises(RuntimeError, match="AVX2"):
