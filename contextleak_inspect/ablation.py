@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contextleak_inspect.audit_row import audit_row, main_bound
+from contextleak_inspect.audit_row import RowAudit, audited_rows, main_bound
 from contextleak_inspect.audit_run import Run
 from contextleak_inspect.config import AuditConfig
 from contextleak_inspect.embedding_step import embedding_step
 from contextleak_inspect.possible import possible
-from contextleak_inspect.scoring import audit_rows, epsilon_text
+from contextleak_inspect.scoring import epsilon_text
 from contextleak_inspect.votes import error_rates
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def ablation(runs: Sequence[Run], setting: str) -> list[AblationPoint]:
     points = [
         point
         for run, value in zip(runs, values, strict=True)
-        for point in ablation_points(run, value)
+        for point in ablation_points(run, value, audited_rows(run))
     ]
     return sorted(points, key=lambda point: (point.row, _order(point.value)))
 
@@ -149,13 +149,13 @@ def ablation_figure(points: Sequence[AblationPoint], setting: str) -> "Figure":
     return figure
 
 
-def ablation_points(run: Run, value: Any) -> list[AblationPoint]:
-    """One audit's points; `value` is that of the setting."""
+def ablation_points(run: Run, value: Any, rows: Sequence[RowAudit]) -> list[AblationPoint]:
+    """One audit's points, a row each; `value` is that of the setting."""
     rates, step = error_rates(run.records), embedding_step(run.records)
     n_labels = len(run.records[0].labels) if run.records else 2
     points = []
-    for index, row in enumerate(audit_rows(run.config)):
-        audited = audit_row(run, index)
+    for audited in rows:
+        row = audited.row
         best = possible(
             run.config,
             row,

@@ -170,9 +170,9 @@ def _numbers(audit: AuditLog) -> Audit:
         values=run_values(run),
         rows=rows,
         main=[main_bound(run, row) for row in rows],
-        points=ablation_points(run, None),
+        points=ablation_points(run, None, rows),
         curves=[measured_curve(run, index) for index in range(len(rows))],
-        text=audit_text(audit),
+        text=audit_text(audit, rows),
     )
 
 

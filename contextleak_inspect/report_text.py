@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from contextleak_inspect.audit_row import TARGET_FPRS, RowAudit, audited_rows
+from contextleak_inspect.audit_row import TARGET_FPRS, RowAudit
 from contextleak_inspect.audit_run import WORLDS, Run
 from contextleak_inspect.audit_table import naive_calls
 from contextleak_inspect.bounds import EpsilonBound
@@ -20,10 +20,9 @@ from contextleak_inspect.votes import NO_LABEL, REFUSED, error_rates
 _DASH = "-"
 
 
-def audit_text(audit: AuditLog) -> str:
-    """One audit: its settings, its tables, and what must be told beside them."""
+def audit_text(audit: AuditLog, rows: Sequence[RowAudit]) -> str:
+    """One audit and its rows: settings, tables, and what must be told beside them."""
     run = audit.run
-    rows = audited_rows(run)
     lines = [*_settings(audit), ""]
     for level in dict.fromkeys(row.row.level for row in rows):
         of_level = [row for row in rows if row.row.level == level]

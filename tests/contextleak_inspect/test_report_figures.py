@@ -55,7 +55,7 @@ def audit(number: int = 1, model: str = "a/model", **fields) -> Audit:
         values=run_values(drawn),
         rows=rows,
         main=[main_bound(drawn, row) for row in rows],
-        points=ablation_points(drawn, None),
+        points=ablation_points(drawn, None, rows),
         curves=[measured_curve(drawn, index) for index in range(len(rows))],
         text="",
         number=number,
