@@ -141,6 +141,14 @@ class AuditConfig(BaseModel):
         settings: dict[str, Any] = json.loads(self.model_dump_json())
         return settings
 
+    def text(self) -> str:
+        """The same on one short line; None, which stands for a default, is left out.
+
+        Only a temperature of None, which is the provider's own, is said.
+        """
+        settings = {k: v for k, v in self.record().items() if v is not None or k == "temperature"}
+        return json.dumps(settings, separators=(",", ":"))
+
     @model_validator(mode="before")
     @classmethod
     def _defaults_of_the_defense(cls, fields: object) -> object:

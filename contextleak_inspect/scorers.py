@@ -154,10 +154,7 @@ def _settings(config: str, changes: str) -> str:
 
     names = ("epsilons", "delta", "sensitivity", "threshold_rule", "confidence")
     given = dict(zip(names, json.loads(changes), strict=True))
-    settings = rescored(_config(config), **given).record()
-    # None stands for the default everywhere but in the temperature.
-    short = {k: v for k, v in settings.items() if v is not None or k == "temperature"}
-    return json.dumps(short, separators=(",", ":"))
+    return rescored(_config(config), **given).text()
 
 
 @lru_cache(maxsize=16)

@@ -1,6 +1,5 @@
 """ensemble(): each shard's answer as a vote, logged before any noise."""
 
-import json
 from collections.abc import Sequence
 from typing import Literal
 
@@ -71,7 +70,7 @@ def ensemble(audit: Audit) -> Solver:
     Args:
         audit: The audit, made ready; the dataset must come from the same one.
     """
-    settings = json.dumps(audit.config.record())
+    settings = audit.config.text()
     ask_public = public_texts(audit) if audit.config.defense in TEXT_DEFENSES else None
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:

@@ -4,6 +4,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -132,6 +133,12 @@ def read_label(reply: str, labels: Sequence[str]) -> int | None:
     >>> read_label("not objective", ["objective", "subjective"]) is None
     True
     """
+    return _read_label(reply, tuple(labels))
+
+
+@lru_cache(maxsize=4096)
+def _read_label(reply: str, labels: tuple[str, ...]) -> int | None:
+    """Shards say the same few words again and again."""
     known = {_bare(label): index for index, label in enumerate(labels)}
     if len(known) < len(labels) or "" in known:
         raise ValueError(f"labels {list(labels)} differ in case or punctuation only; rename them")

@@ -156,3 +156,18 @@ def test_streams_are_alike_for_equal_names_and_unrelated_for_others():
 def test_settings_that_no_scoring_could_finish_are_refused_before_any_call(changes):
     with pytest.raises(ValueError, match=next(iter(changes))):
         audit_config(changes)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"temperature": None, "epsilon": "1,inf", "delta": 1e-6},
+        {"defense": "label_rr", "delta": 1e-5},
+        {"defense": "output_filter", "filter_match": "regex", "filter_pattern": "a{2}"},
+    ],
+)
+def test_the_short_text_says_everything(fields):
+    config = audit_config(fields)
+    assert audit_config(json.loads(config.text())) == config
+    assert len(config.text()) < 1000
