@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from contextleak_inspect.overview import Audited, overview
-from contextleak_inspect.report_figures import Picture, pictures
+from contextleak_inspect.report_drawing import Picture
+from contextleak_inspect.report_figures import pictures
 from contextleak_inspect.report_formats import FORMATS, SUFFIXES, Format, Table, clean
 from contextleak_inspect.report_html import as_page
 from contextleak_inspect.report_logs import Progress, silent

@@ -5,7 +5,7 @@ import html
 from collections.abc import Sequence
 
 from contextleak_inspect import __version__
-from contextleak_inspect.report_figures import Picture
+from contextleak_inspect.report_drawing import Picture
 from contextleak_inspect.report_formats import Table, as_html, clean
 
 _STYLE = """

@@ -15,9 +15,8 @@ from contextleak_inspect.ablation import ablation_points
 from contextleak_inspect.audit_row import audited_rows, main_bound
 from contextleak_inspect.audit_table import run_values
 from contextleak_inspect.cli import main
+from contextleak_inspect.report_claims import accuracy_figure, epsilon_figure
 from contextleak_inspect.report_figures import (
-    accuracy_figure,
-    epsilon_figure,
     query_figure,
     roc_figure,
     setting_figures,
