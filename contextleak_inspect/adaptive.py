@@ -7,6 +7,7 @@ it. Each pair's threshold depends on earlier pairs only, which is what an e-proc
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from contextleak_inspect.inversion import smallest_accepted
 from contextleak_inspect.sequential import pair_ceiling, pair_payoffs
 
 FIRST_BLOCK = 5
+_ceiling = lru_cache(maxsize=4096)(pair_ceiling)  # the same for all rows of an audit
 # (pairs so far, thresholds) → chance of a hit with and without the canary, shapes (pairs, t)
 Chances = Callable[[slice, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -127,7 +129,7 @@ def epsilon_running(
         method=f"{method}, running maximum",
         threshold_rule="predictable",
         delta=delta,
-        ceiling=pair_ceiling(pairs, delta, target),
+        ceiling=_ceiling(pairs, delta, target),
         arms=(pairs, pairs),
         setting=setting,
     )
