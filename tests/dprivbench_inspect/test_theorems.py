@@ -48,6 +48,15 @@ def test_every_question_is_linked_and_siblings_rest_on_the_same() -> None:
     assert set(LIBRARY.links) == {q.id for q in QUESTIONS.values() if q.label == "yes"}
 
 
+def test_a_work_is_cited_with_the_same_authors_and_year_everywhere() -> None:
+    cited: dict[str, set[tuple[str, int]]] = {}
+    for record in (*LIBRARY.theorems.values(), *QUESTIONS.values()):
+        assert record.reference is not None
+        about = record.reference.authors, record.reference.year
+        cited.setdefault(record.reference.link, set()).add(about)
+    assert {link: found for link, found in cited.items() if len(found) > 1} == {}
+
+
 def test_every_topic_rests_on_two_records_and_every_record_serves_a_question() -> None:
     used = {
         topic: {
