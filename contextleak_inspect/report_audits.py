@@ -13,6 +13,12 @@ from contextleak_inspect.scoring import release, rescored
 from contextleak_inspect.votes import TrialVotes
 
 SCORER = "membership"
+# What logs that were scored by earlier versions call our scorer's options.
+_FORMER_OPTIONS = {
+    "epsilons": "epsilon",
+    "sensitivity": "neighbouring",
+    "threshold_rule": "threshold",
+}
 
 
 class AuditLog(NamedTuple):
@@ -81,7 +87,8 @@ def _scorers(header: EvalLog) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _run(location: str, header: EvalLog, name: str, options: dict[str, Any]) -> Run:
-    config = rescored(audit_config((header.eval.metadata or {})["config"]), **options)
+    given = {_FORMER_OPTIONS.get(option, option): value for option, value in options.items()}
+    config = rescored(audit_config((header.eval.metadata or {})["config"]), **given)
     records, lost = [], []
     for metadata in _score_metadata(location, name):
         if "trial" in metadata:

@@ -95,27 +95,26 @@ class TrialScore(Score):
     ]
 )
 def membership(
-    epsilons: float | str | list[float] | None = None,
+    epsilon: float | str | list[float] | None = None,
     delta: float | None = None,
-    sensitivity: str | float | None = None,
-    threshold_rule: str | None = None,
+    neighbouring: str | None = None,
+    threshold: str | None = None,
     confidence: float | None = None,
 ) -> Scorer:
     """Release each trial through the defense at every ε and audit all of them; asks no model.
 
     None keeps what the audit ran with. Other values audit the same answers again:
-    `inspect score LOG --model none/none --scorer contextleak_inspect/membership -S epsilons=1,3
+    `inspect score LOG --model none/none --scorer contextleak_inspect/membership -S epsilon=1,3
     --action overwrite --output-file AGAIN`.
 
     Args:
-        epsilons: Claimed ε, in nats; inf is no noise.
+        epsilon: Claimed ε, in nats; inf is no noise.
         delta: δ of claim and bounds.
-        sensitivity: Which neighbours the noise is calibrated for: replace_one (√2 votes) or
-            add_remove (1 vote).
-        threshold_rule: fixed, fixed_rank, holdout, grid or dkw.
+        neighbouring: What the noise is calibrated for: replace_one (√2 votes) or add_remove (1).
+        threshold: fixed, fixed_rank, holdout, grid or dkw.
         confidence: Probability that each bound holds.
     """
-    changes = json.dumps([epsilons, delta, sensitivity, threshold_rule, confidence])
+    changes = json.dumps([epsilon, delta, neighbouring, threshold, confidence])
 
     async def score(state: TaskState, target: Target) -> Score:
         config, trial = _logged(state)
@@ -152,7 +151,7 @@ def _settings(config: str, changes: str) -> str:
     """The audit's settings as text, with the scorer's own in their place."""
     from contextleak_inspect.scoring import rescored
 
-    names = ("epsilons", "delta", "sensitivity", "threshold_rule", "confidence")
+    names = ("epsilon", "delta", "neighbouring", "threshold", "confidence")
     given = dict(zip(names, json.loads(changes), strict=True))
     return rescored(_config(config), **given).text()
 

@@ -2,7 +2,7 @@
 
 import math
 from functools import cache
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -229,51 +229,34 @@ def fixed_grid(config: AuditConfig, row: Row) -> list[float]:
 def rescored(
     config: AuditConfig,
     *,
-    epsilons: object = None,
+    epsilon: object = None,
     delta: object = None,
-    sensitivity: object = None,
-    threshold_rule: object = None,
+    neighbouring: object = None,
+    threshold: object = None,
     confidence: object = None,
 ) -> AuditConfig:
     """The same answers under another claim: what may change without asking the model again.
 
     Args:
         config: The audit as it ran.
-        epsilons: Claimed ε, as `AuditConfig.epsilon` takes them.
+        epsilon: As the field of `AuditConfig`, and so the others; None keeps what it ran with.
         delta: δ of the claim and of the bounds.
-        sensitivity: What the noise is calibrated for: "replace_one" (√2 votes) or "add_remove"
-            (1 vote), or that number.
-        threshold_rule: As `AuditConfig.threshold`.
+        neighbouring: What the noise is calibrated for.
+        threshold: Threshold rule.
         confidence: Probability that a bound holds.
 
     Raises:
         ValueError: The settings do not fit the audit.
     """
     changes = {
-        "epsilon": epsilons,
+        "epsilon": epsilon,
         "delta": delta,
-        "neighbouring": None if sensitivity is None else _neighbouring(sensitivity),
-        "threshold": threshold_rule,
+        "neighbouring": neighbouring,
+        "threshold": threshold,
         "confidence": confidence,
     }
     given = {name: value for name, value in changes.items() if value is not None}
     return audit_config(config.record() | given) if given else config
-
-
-def _neighbouring(sensitivity: object) -> str:
-    if sensitivity in get_args(Neighbouring):
-        return str(sensitivity)
-    try:
-        number = float(str(sensitivity))
-    except ValueError:
-        number = math.nan
-    for name in get_args(Neighbouring):
-        if math.isclose(number, vote_sensitivity(name), rel_tol=1e-3):
-            return str(name)
-    raise ValueError(
-        f"sensitivity {sensitivity!r} is of no neighbours; use 'replace_one' (√2 ≈ 1.4142 votes) "
-        "or 'add_remove' (1 vote)"
-    )
 
 
 def _noisy_votes(record: TrialVotes, config: AuditConfig, world: World) -> list[_Pair]:

@@ -32,21 +32,21 @@ def utility_limits() -> Metric:
 
 
 @scorer(metrics=[{"*": [utility_limits()]}])
-def utility(epsilons: str | float | list[float] | None = None) -> Scorer:
+def utility(epsilon: str | float | list[float] | None = None) -> Scorer:
     """Accuracy (1 for the right label) or ROUGE-1 of a question under each defense.
 
     Known noise is integrated out for votes and averaged over draws for embeddings, so a value is
     what the defense gives on average. Texts made from keywords exist at the ε of the run only.
 
     Args:
-        epsilons: Claimed ε; None keeps those of the run.
+        epsilon: Claimed ε; None keeps those of the run.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
         answers = state.store_as(UtilityAnswers)
         if not answers.replies:
             return Score.unscored(reason="no_response")
-        given = {} if epsilons is None else {"epsilon": epsilons}
+        given = {} if epsilon is None else {"epsilon": epsilon}
         config = audit_config(answers.config | given)
         values = _labels(config, answers) if answers.labels else _texts(config, answers, state)
         return Score(value=dict(values), answer=answers.replies["few_shot"])

@@ -85,7 +85,7 @@ def test_bounds_exceed_the_truth_in_at_most_5_of_100():
         run = drawn_run(seed, rates, trials=120, epsilon="2,10")
         given = released(run.config, run.records)
         for rule in ("fixed_rank", "holdout", "grid", "dkw"):
-            config = rescored(run.config, threshold_rule=rule)
+            config = rescored(run.config, threshold=rule)
             judged = gather(config, given)
             for index, row in enumerate(audit_rows(config)):
                 truth = possible(config, row, false_votes=0.02, misses=0.1).epsilon + 1e-9

@@ -210,7 +210,7 @@ def _command_line(python: list[str], task: str, scorer: str, tmp_path: Path) -> 
     log = read_eval_log(str(file))
     assert log.eval.task == task.removesuffix(".py").removeprefix("tasks/")
     same, other = folder / "again" / "same.eval", folder / "again" / "other.eval"
-    for to, claim in ((same, []), (other, ["-S", "epsilons=3", "-S", "threshold_rule=holdout"])):
+    for to, claim in ((same, []), (other, ["-S", "epsilon=3", "-S", "threshold=holdout"])):
         output = ["--action", "overwrite", "--output-file", str(to), "--model", "none/none"]
         _call([*inspect, "score", str(file), "--scorer", scorer, *claim, *output, *end], here)
     assert texts(read_eval_log(str(same))) == texts(log)

@@ -158,7 +158,7 @@ def test_scoring_again_needs_no_embedding_model(perfect, monkeypatch, tmp_path):
 
     monkeypatch.setattr(public_texts, "get_embedder", refuse)
     log = read_eval_log(perfect.location)
-    again = score(log, membership(epsilons="3,inf"), action="overwrite", display="none")
+    again = score(log, membership(epsilon="3,inf"), action="overwrite", display="none")
     names = {row.name for row in again.results.scores}
     assert {"ε=3 embedding", "ε=inf text"} <= names
 
@@ -219,7 +219,7 @@ def test_keywords_leak_without_noise_and_the_mechanism_is_named(tmp_path):
     assert rows[0].bound.value == 0
     assert rows[0].setting.observation == "noisy_aggregate"
     assert "1 words by joint exponential mechanism" in report([log.location])
-    again = score(log, membership(epsilons="8"), action="overwrite", display="none")
+    again = score(log, membership(epsilon="8"), action="overwrite", display="none")
     assert "ε=8 keywords" in {row.name for row in again.results.scores}
 
 

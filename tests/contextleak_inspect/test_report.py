@@ -75,12 +75,28 @@ def test_an_unfinished_run_says_so(tmp_path):
 
 def test_a_rescored_copy_stands_beside_its_run_and_a_plain_copy_does_not(tmp_path):
     log = run(tmp_path)
-    other = score(log, membership(epsilons="3"), model="none/none", action="append", display="none")
+    other = score(log, membership(epsilon="3"), model="none/none", action="append", display="none")
     write_eval_log(other, str(tmp_path / "other.eval"))
     audits, notes = read_audits([str(tmp_path)])
     assert sorted(a.run.config.epsilon for a in audits) == [(3.0,), (8.0,)]
     assert len(notes) == 1
     assert "the same run as" in notes[0]
+
+
+def test_a_log_that_was_scored_under_the_former_names_of_options_is_read(tmp_path):
+    log = score(
+        run(tmp_path),
+        membership(epsilon="3"),
+        model="none/none",
+        action="overwrite",
+        display="none",
+    )
+    for scorer in log.eval.scorers:
+        scorer.options = {"epsilons": "3", "sensitivity": "add_remove", "threshold_rule": "dkw"}
+    write_eval_log(log, file := str(tmp_path / "before.eval"))
+    [audit], _ = read_audits([file])
+    c = audit.run.config
+    assert (c.epsilon, c.neighbouring, c.threshold) == ((3.0,), "add_remove", "dkw")
 
 
 def test_frozen_results_name_their_scope(tmp_path):

@@ -127,10 +127,10 @@ def test_a_sample_without_its_store_is_read_from_its_events(tmp_path):
 def test_the_same_answers_under_another_claim(tmp_path):
     log = run(tmp_path, epsilon="2", trials=30)
     other = membership(
-        epsilons="2,5",
+        epsilon="2,5",
         delta="1e-6",
-        sensitivity="add_remove",
-        threshold_rule="holdout",
+        neighbouring="add_remove",
+        threshold="holdout",
         confidence=0.9,
     )
     again = score(log, other, model="none/none", action="overwrite", display="none")
@@ -151,7 +151,7 @@ def test_the_same_answers_under_another_claim(tmp_path):
 def test_a_claim_that_does_not_fit_is_refused(tmp_path):
     log = run(tmp_path, defense="none", trials=4)
     with pytest.raises(ValueError, match="claims no ε"):
-        score(log, membership(epsilons=[1]), model="none/none", display="none")
+        score(log, membership(epsilon=[1]), model="none/none", display="none")
 
 
 # Inspect calls metrics on whatever is there: none, one, one world, two audits, half a run.

@@ -137,12 +137,11 @@ def test_thresholds_that_theory_gives():
 
 
 def test_rescoring_changes_the_claim_only():
-    again = rescored(RNM, epsilons="3", delta="1e-6", sensitivity=1, threshold_rule="dkw")
+    again = rescored(RNM, epsilon="3", delta="1e-6", neighbouring="add_remove", threshold="dkw")
     assert (again.epsilon, again.delta, again.neighbouring) == ((3.0,), 1e-6, "add_remove")
     assert again.threshold == "dkw"
     assert rescored(RNM) is RNM
-    assert rescored(RNM, sensitivity="1.4142").neighbouring == "replace_one"
-    # the noise of another sensitivity is √2 smaller
+    # the noise of the other neighbours is √2 smaller
     assert vote_sigma(1.0, 1e-5, "add_remove", "analytic") == pytest.approx(
         vote_sigma(1.0, 1e-5, "replace_one", "analytic") / math.sqrt(2)
     )
@@ -158,10 +157,9 @@ def test_classical_noise_reproduces_others():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"sensitivity": 2}, "is of no neighbours"),
-        ({"sensitivity": "swap"}, "use 'replace_one'"),
-        ({"epsilons": "-1"}, "are no ε"),
-        ({"threshold_rule": "best"}, "threshold"),
+        ({"neighbouring": "swap"}, "'replace_one' or 'add_remove', got 'swap'"),
+        ({"epsilon": "-1"}, "are no ε"),
+        ({"threshold": "best"}, "threshold"),
         ({"delta": 1}, "delta"),
     ],
 )
@@ -172,4 +170,4 @@ def test_a_wrong_claim_is_refused(changes, says):
 
 def test_a_heuristic_defense_has_no_epsilon_to_rescore():
     with pytest.raises(ValueError, match="claims no ε"):
-        rescored(audit_config({"defense": "keywords"}), epsilons=[1])
+        rescored(audit_config({"defense": "keywords"}), epsilon=[1])

@@ -128,7 +128,7 @@ def test_the_copy_is_audited_again_at_another_epsilon(tmp_path):
     log = run_audit(tmp_path / "logs", epsilon="1")
     copy = share_one(log.location, tmp_path / "out")
     scores = [
-        score(x, membership(epsilons="3"), action="overwrite", model="none/none", display="none")
+        score(x, membership(epsilon="3"), action="overwrite", model="none/none", display="none")
         for x in (log, copy)
     ]
     assert numbers(scores[0]) == numbers(scores[1])

@@ -107,7 +107,7 @@ def _right(messages):
 
 def test_other_epsilons_are_scored_without_a_model(tmp_path):
     log = run(Scripted(lambda m, c: _right(m)), tmp_path, epsilon="1")
-    again = score(log, utility(epsilons="4,inf"), action="overwrite", display="none")
+    again = score(log, utility(epsilon="4,inf"), action="overwrite", display="none")
     names = {found.name for found in again.results.scores}
     assert {"zero_shot", "rnm ε=4", "rnm ε=inf"} <= names
     assert "rnm ε=1" not in names
