@@ -136,17 +136,11 @@ def audited_rows(run: Run) -> list[RowAudit]:
 
 
 def main_bound(run: Run, audited: RowAudit) -> EpsilonBound | None:
-    """The bound that the audit's configuration names; None where that number is no bound.
-
-    "gaussian_dp" is none where answers may vary between trials: it stands in `gaussian` only.
-    """
+    """The bound that the audit's configuration names; None where there is none yet."""
     if run.config.calls == "frozen":
         return audited.exact
     if run.config.bound == "e_process":
         return audited.integrated or audited.e_process
-    if run.config.bound == "gaussian_dp" and audited.row.level in {"histogram", "embedding"}:
-        named = audited.gaussian
-        return named if named is not None and named.kind == "bound" else None
     return audited.bound
 
 

@@ -3,17 +3,18 @@
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import regex
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -63,6 +64,7 @@ SCORING_FIELDS = frozenset({
 })
 
 _LARGEST_EPSILON = 1e6  # beyond it σ drowns in rounding
+_LARGEST_SEED = 2**53 - 1  # what every reader of JSON gives back to the last digit
 
 
 class AuditConfig(BaseModel):
@@ -88,7 +90,7 @@ class AuditConfig(BaseModel):
     split: str | None = None
     text_column: str | None = None
     label_column: str | None = None
-    n_exemplars: int = Field(default=20, ge=1)
+    n_exemplars: int = Field(default=20, ge=1, le=10_000)
     ensemble: int = Field(default=10, ge=1, description="number of shards, m")
     # Attack
     canary: CanaryKind = "hex"
@@ -104,10 +106,14 @@ class AuditConfig(BaseModel):
     filter_similarity: float = Field(default=0.8, gt=0, le=1)
     filter_pattern: str | None = None
     embedding: str = Field(default=EMBEDDING, description="embedding model of esa")
-    candidates: int = Field(default=10, ge=1, description="zero-shot texts of esa and ksa")
-    reference_pairs: int = Field(default=8, ge=1, description="calls for esa's direction, by two")
+    candidates: int = Field(default=10, ge=1, le=1000, description="zero-shot texts of esa and ksa")
+    reference_pairs: int = Field(
+        default=8, ge=1, le=1000, description="calls for esa's direction, by two"
+    )
     keyword_mechanism: Literal["joint", "ptr"] = "joint"
-    n_keywords: int = Field(default=10, ge=1, description="words that ksa releases, at most")
+    n_keywords: int = Field(
+        default=10, ge=1, le=1000, description="words that ksa releases, at most"
+    )
     epsilon: tuple[float, ...] = DEFAULT_EPSILON
     delta: float = Field(default=1e-5, ge=0, lt=1)
     neighbouring: Literal["replace_one", "add_remove"] = Field(
@@ -115,9 +121,9 @@ class AuditConfig(BaseModel):
     )
     noise_calibration: Literal["analytic", "classical"] = "analytic"
     # Trials
-    trials: int = Field(default=100, ge=1)
-    seed: int = Field(default=0, ge=0)
-    temperature: float | None = Field(default=0.0, ge=0)
+    trials: int = Field(default=100, ge=1, le=1_000_000)
+    seed: int = Field(default=0, ge=0, le=_LARGEST_SEED)
+    temperature: float | None = Field(default=0.0, ge=0, allow_inf_nan=False)
     system_turn: bool = Field(default=True, description="exemplars in a system turn of their own")
     calls: Literal["naive", "paired", "frozen"] = "naive"
     balanced: bool = False
@@ -128,7 +134,7 @@ class AuditConfig(BaseModel):
     threshold: Literal["fixed", "fixed_rank", "holdout", "grid", "dkw"] = "fixed_rank"
     target_fpr: float = Field(default=0.1, gt=0, lt=1)
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
-    bound: Literal["clopper_pearson", "gaussian_dp", "e_process"] = "clopper_pearson"
+    bound: Literal["clopper_pearson", "e_process"] = "clopper_pearson"
     stop_at: float | None = Field(default=None, gt=0, description="stop once the bound is above")
 
     @property
@@ -161,18 +167,31 @@ class AuditConfig(BaseModel):
         private = defense in PRIVATE_DEFENSES
         one_bit = not private and given.get("membership", "match") == "match"
         paired, frozen = given.get("calls") == "paired", given.get("calls") == "frozen"
+        trials = 20 if frozen else 100
         defaults: dict[str, Any] = {
             "ensemble": 10 if private and defense != "label_rr" else 1,
             "epsilon": DEFAULT_EPSILON if private else (),
             "delta": 0.0 if defense == "label_rr" else 1e-5,
-            "trials": 20 if frozen else 100,
+            "trials": trials,
             "threshold": "fixed" if one_bit else "holdout" if paired else "fixed_rank",
-            "null_controls": 0 if frozen else 10,
+            "null_controls": 0 if frozen else min(10, _whole(given.get("trials", trials), paired)),
             "bound": "clopper_pearson" if given.get("stop_at") is None else "e_process",
         }
         if defense == "output_filter":
             defaults["filter_match"] = "exact"
         return defaults | given
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _something_of_its_kind(cls, value: object, info: ValidationInfo) -> object:
+        """No blank text, which would pass for "left out"; no switch that passes for 0 or 1."""
+        if isinstance(value, str) and not value.strip():
+            raise ValueError("is empty; leave it out or give a value")
+        parts = value if isinstance(value, list | tuple) else [value]
+        switch = cls.model_fields[info.field_name or ""].annotation is bool
+        if not switch and any(isinstance(part, bool) for part in parts):
+            raise ValueError("is no switch; give a value, or leave it out")
+        return value
 
     @field_validator("epsilon", mode="before")
     @classmethod
@@ -214,6 +233,14 @@ class AuditConfig(BaseModel):
         for check in (_check_source, _check_defense, _check_shards, _check_calls, _check_scoring):
             check(self)
         return self
+
+
+def _whole(trials: object, paired: bool) -> int:
+    """Draws of exemplars behind this many trials; 10 where it is no number, which is refused."""
+    try:
+        return int(str(trials)) // (2 if paired else 1)
+    except ValueError:
+        return 10
 
 
 def _check_source(c: AuditConfig) -> None:
@@ -273,9 +300,14 @@ def _check_defense(c: AuditConfig) -> None:
         raise ValueError("filter_match 'regex' and filter_pattern go together; give both")
     if c.filter_pattern is not None:
         try:
-            re.compile(c.filter_pattern)
-        except re.error as error:
+            everything = regex.search(c.filter_pattern, "") is not None
+        except regex.error as error:
             raise ValueError(f"filter_pattern {c.filter_pattern!r}: {error}") from error
+        if everything:
+            raise ValueError(
+                f"filter_pattern {c.filter_pattern!r} is found even in an empty reply, so it would "
+                "block every reply; give one that needs at least one character"
+            )
     for name, defenses in _DEFENSES_OF.items():
         given = getattr(c, name) != AuditConfig.model_fields[name].default
         if given and c.defense not in defenses:
@@ -316,6 +348,12 @@ def _check_calls(c: AuditConfig) -> None:
             )
         if c.balanced:
             raise ValueError(f"calls={c.calls!r} holds both worlds already; leave balanced out")
+    draws = c.trials // 2 if c.calls == "paired" else c.trials
+    if draws > 1 and not 0 < (first := round(c.calibration_share * draws)) < draws:
+        raise ValueError(
+            f"calibration_share {c.calibration_share:g} leaves {draws - first} of {draws} trials "
+            f"to judge by the threshold that {first} choose; give a share near 0.3"
+        )
     if c.calls == "paired" and c.trials % 2:
         raise ValueError(f"calls='paired' needs an even number of trials, got {c.trials}")
     if c.calls == "frozen":
@@ -349,8 +387,6 @@ def _check_scoring(c: AuditConfig) -> None:
             "threshold 'grid' lies between numbers of votes, which membership 'logprob' has none "
             "of; use 'fixed_rank', 'holdout' or 'dkw'"
         )
-    if c.bound == "gaussian_dp" and c.defense not in GAUSSIAN_DEFENSES:
-        raise ValueError(f"bound 'gaussian_dp' needs Gaussian noise; {c.defense!r} adds none")
     if c.stop_at is not None:
         if c.bound != "e_process":
             raise ValueError(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import regex
 import yaml
 
 from contextleak_inspect.config import AuditConfig, stream
@@ -16,6 +17,7 @@ DECOYS = 3
 BLOCKED = "None"
 # Pieces shorter than this agree by chance and say nothing about copying.
 FUZZY_BLOCK = 4
+MATCH_SECONDS = 2.0  # a pattern may need time that doubles with each character
 
 
 @cache
@@ -66,9 +68,21 @@ def is_filtered(reply: str, exemplars: Sequence[Exemplar], config: AuditConfig) 
     exact: a private text stands in it, case and spacing aside. fuzzy: blocks of at least four
     characters that agree cover `filter_similarity` of a private text. regex: `filter_pattern` is
     found. In generation the private answers are private texts too.
+
+    Raises:
+        ValueError: The pattern is not decided within `MATCH_SECONDS`.
     """
     if config.filter_match == "regex":
-        return re.search(config.filter_pattern or "", reply) is not None
+        try:
+            return (
+                regex.search(config.filter_pattern or "", reply, timeout=MATCH_SECONDS) is not None
+            )
+        except TimeoutError as error:
+            raise ValueError(
+                f"filter_pattern {config.filter_pattern!r} was not decided within "
+                f"{MATCH_SECONDS:g} s on a reply of {len(reply)} characters; give one without "
+                "nested repeats"
+            ) from error
     generation = config.task == "generation"
     texts = [e.text for e in exemplars] + [e.answer for e in exemplars if generation]
     plain = _plain(reply)

@@ -91,8 +91,7 @@ def contextleak_classification(
         calls: naive (new answers for each trial), paired (both worlds share the unchanged shards)
             or frozen (a model that always answers alike).
         stop_at: End the run once the anytime-valid bound is above this ε.
-        bound: Which bound is called "ε ≥": clopper_pearson or e_process. gaussian_dp leaves it
-            empty: "ε if Gaussian" is no bound where answers may vary.
+        bound: Which bound is called "ε ≥": clopper_pearson, or e_process (valid at any time).
         threshold: fixed, fixed_rank, holdout, grid or dkw.
         target_fpr: FPR of fixed_rank and of the paper's empirical ε.
         confidence: Probability that each bound holds.
@@ -100,13 +99,13 @@ def contextleak_classification(
             replaces an example.
         noise_calibration: analytic, or classical to reproduce others.
         balanced: As many trials with the canary as without, instead of a coin for each.
-        null_controls: Trials that ask one prompt twice, to see whether answers repeat.
+        null_controls: Trials that ask one prompt twice, to see whether answers repeat [10, or all].
         calibration_share: Share of trials, the first, that choose the threshold of holdout.
         context_window: Tokens; prompts that may not fit are refused before the run.
         guard_sees_exemplars: Show the private examples to the judge of llm_judge.
         filter_match: exact, fuzzy or regex, for output_filter.
         filter_similarity: Share of a private text that must agree, for fuzzy.
-        filter_pattern: Pattern that blocks a reply, for regex.
+        filter_pattern: Pattern that blocks a reply, for regex; it must be decided within 2 s.
     """
     return audit_task(prepare_audit(audit_config(locals() | {"task": "classification"})))
 

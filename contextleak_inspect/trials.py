@@ -83,6 +83,11 @@ def prepare_audit(config: AuditConfig) -> Audit:
     query = read_query(config)
     canary = make_canary(config, data)
     trials = plan_trials(config, len(data.pool))
+    if config.null_controls > len(trials):
+        raise ValueError(
+            f"null_controls {config.null_controls} are more than the {len(trials)} draws of "
+            "exemplars; give at most that many"
+        )
     audit = Audit(
         config,
         data,

@@ -92,7 +92,7 @@ def test_randomised_response_is_pure():
         ({"membership": "logprob"}, "the model's own reply, which 'rnm' does not release"),
         ({"membership": "logprob", "defense": "llm_judge"}, "does not release"),
         ({"defense": "none", "threshold": "grid"}, "use threshold 'fixed'"),
-        ({"defense": "none", "bound": "gaussian_dp"}, "needs Gaussian noise"),
+        ({"bound": "gaussian_dp"}, "'clopper_pearson' or 'e_process', got 'gaussian_dp'"),
         ({"guard_sees_exemplars": True}, "belongs to 'llm_judge'"),
         ({"filter_match": "exact"}, "belong to 'output_filter'"),
         ({"defense": "output_filter", "filter_match": "regex"}, "give both"),
@@ -101,6 +101,22 @@ def test_randomised_response_is_pure():
             {"defense": "output_filter", "filter_match": "regex", "filter_pattern": "("},
             r"filter_pattern '\('",
         ),
+        *(
+            ({"defense": "output_filter", "filter_match": "regex", "filter_pattern": p}, "empty")
+            for p in ("", " ", "a*", "(x|)")
+        ),
+        ({"trials": True}, "trials: is no switch"),
+        ({"epsilon": [1, True]}, "epsilon: is no switch"),
+        ({"canary_label": ""}, "canary_label: is empty"),
+        ({"source": "a.csv", "text_column": " "}, "text_column: is empty"),
+        ({"temperature": "inf"}, "temperature: .*finite"),
+        ({"temperature": math.nan}, "temperature: .*finite"),
+        ({"calibration_share": 0.9999}, "leaves 0 of 100 trials"),
+        ({"calibration_share": 0.001}, "that 0 choose"),
+        ({"calls": "paired", "trials": 4, "calibration_share": 0.1}, "2 of 2 trials"),
+        ({"seed": 2**53}, "seed: .*less than"),
+        ({"n_exemplars": 10**9 + 1}, "n_exemplars: .*less than"),
+        ({"trials": 10**9}, "trials: .*less than"),
         ({"source": "hub"}, r"needs \['repo', 'text_column', 'label_column'\]"),
         ({"source": "bundled", "repo": "a/b"}, r"takes no \['repo'\]"),
         ({"source": "data.xlsx"}, "ends in .csv or .jsonl"),
@@ -117,6 +133,12 @@ def test_randomised_response_is_pure():
 def test_wrong_values_are_refused_with_what_would_do(fields, says):
     with pytest.raises(ValueError, match=says):
         audit_config(fields)
+
+
+def test_short_audits_have_as_many_null_controls_as_draws():
+    assert audit_config({"trials": "4"}).null_controls == 4
+    assert audit_config({"trials": 4, "calls": "paired"}).null_controls == 2
+    assert audit_config({"trials": 1}).trials == 1
 
 
 def test_stop_at_alone_takes_the_anytime_valid_bound():

@@ -71,3 +71,16 @@ def test_output_filter(fields, reply, blocked):
 def test_in_generation_private_answers_are_filtered_too():
     config = audit_config({"defense": "output_filter", "task": "generation"})
     assert is_filtered("It is objective indeed.", PRIVATE, config)
+
+
+# Its time doubles with each character; Python's own matcher cannot be interrupted.
+def test_a_pattern_that_never_ends_stops_the_run(monkeypatch):
+    monkeypatch.setattr("contextleak_inspect.defenses.MATCH_SECONDS", 0.05)
+    config = audit_config({
+        "defense": "output_filter",
+        "filter_match": "regex",
+        "filter_pattern": "((a|aa)+)+b",
+    })
+    assert is_filtered("xxaab", PRIVATE, config)
+    with pytest.raises(ValueError, match=r"not decided within 0\.05 s on a reply of 60 characters"):
+        is_filtered("a" * 60, PRIVATE, config)

@@ -82,6 +82,8 @@ def test_null_controls_are_spread_over_the_plan():
     assert [trial.number for trial in plan if trial.null_control] == list(range(9, 100, 10))
     assert sum(t.null_control for t in plan_trials(audit_config({"trials": 7}), 64)) == 7
     assert not any(t.null_control for t in plan_trials(audit_config({"null_controls": 0}), 64))
+    with pytest.raises(ValueError, match="null_controls 7 are more than the 6 draws"):
+        prepare_audit(audit_config({"trials": 6, "null_controls": 7}))
 
 
 def test_paired_holds_both_worlds_of_half_as_many_draws():
