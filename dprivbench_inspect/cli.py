@@ -134,9 +134,9 @@ def paraphrase(model: str, out: Path, source: str, topics: str | None) -> None:
         raise click.ClickException(f"--out {out}: the file must end in .yaml")
     try:
         wanted = [topic.strip() for topic in topics.split(",")] if topics else None
-        questions = keep(load_questions(2, source).questions, "topics", "topic", wanted)
+        questions = keep(load_questions(2, source).questions, topics=wanted)
         left = to_paraphrase(questions, out)
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
     done, useless = 0, 0
 

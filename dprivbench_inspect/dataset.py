@@ -29,6 +29,12 @@ if TYPE_CHECKING:  # sympy is slow to import
 
 _Record = TypeVar("_Record")
 _logger = logging.getLogger(__name__)
+_FIELDS = {
+    "mechanisms": "mechanism",
+    "functions": "function_id",
+    "topics": "topic",
+    "subjects": "subject",
+}
 
 
 class Loaded(NamedTuple):
@@ -62,6 +68,7 @@ def load_questions(
 
     Raises:
         FileNotFoundError: The path does not exist, or a folder lacks a file.
+        ConnectionError: The Hub could not be reached, or refused.
         ValueError: A record is broken (says file and record number), nothing of the category is
             there, nobody has read a paraphrase, or `revision` or `variant` does not belong to this
             source or category.
@@ -88,7 +95,7 @@ def load_questions(
         elif is_release_file(path):
             questions = read_release(path, category)
         else:
-            questions = [q for q in read_questions(path) if q.category == category]
+            questions = _of_category(category, read_questions(path), source)
     unread = [question.id for question in questions if question.reviewed is False]
     if unread and not allow_unreviewed:
         raise ValueError(
@@ -107,27 +114,35 @@ def load_questions(
     return Loaded(questions, source, revision, differences, paraphrase)
 
 
-def keep(
-    questions: Sequence[_Record], name: str, field: str, wanted: Collection[Any] | None
-) -> list[_Record]:
-    """Questions whose `field` is wanted, in their order; None wants all.
+def keep(questions: Sequence[_Record], **wanted: Collection[object] | None) -> list[_Record]:
+    """The questions that have one of the wanted values in each field, in their order.
 
     Args:
-        questions: Records with this field.
-        name: What the argument is called for the user.
-        field: Field of the questions.
-        wanted: Values to keep.
+        questions: Records with these fields.
+        wanted: Values to keep of `mechanisms`, `functions`, `topics` or `subjects`; None keeps all.
 
     Raises:
-        ValueError: Nothing is wanted, or a wanted value is not there; lists those that are.
+        ValueError: Nothing is wanted, a wanted value is not there (lists those that are), or no
+            question has it together with what is wanted of the other fields.
     """
-    if wanted is None:
-        return list(questions)
-    known = sorted({getattr(q, field) for q in questions})
-    unknown = [value for value in wanted if value not in known]
-    if unknown or not wanted:
-        raise ValueError(f"{name} {unknown} are not in this source; choose from {known}")
-    return [q for q in questions if getattr(q, field) in wanted]
+    kept = list(questions)
+    chosen = {name: values for name, values in wanted.items() if values is not None}
+    for name, values in chosen.items():
+        field = _FIELDS[name]
+        known = sorted({getattr(q, field) for q in questions})
+        unknown = [value for value in values if value not in known]
+        if unknown or not values:
+            what = f"{unknown} are not in this source" if unknown else "is an empty list"
+            raise ValueError(f"{name} {what}; choose from {known}")
+        kept = [q for q in kept if getattr(q, field) in values]
+    for name, values in chosen.items():
+        found = {getattr(q, _FIELDS[name]) for q in kept}
+        if alone := [value for value in values if value not in found]:
+            others = " and ".join(f"{n} {list(v)}" for n, v in chosen.items() if n != name)
+            raise ValueError(
+                f"no question has {name} {alone} together with {others}; leave out one or the other"
+            )
+    return kept
 
 
 def question_dataset(questions: Sequence[Question], name: str) -> MemoryDataset:
@@ -235,19 +250,42 @@ def _bundled(category: int, variant: "Variant | Literal['paraphrase']" = "pairs"
     ]
 
 
+def _of_category(category: int, questions: Sequence[Question], source: str) -> list[Question]:
+    own = [question for question in questions if question.category == category]
+    if own and (others := len(questions) - len(own)):
+        _logger.warning(
+            "%s: %d questions of category %d are not asked here, the %d of category %d are",
+            source,
+            others,
+            3 - category,
+            len(own),
+            category,
+        )
+    return own
+
+
 def _from_hub(category: int, revision: str | None) -> tuple[list[Question], str]:
     import datasets
     import huggingface_hub
 
-    commit = huggingface_hub.HfApi().dataset_info(HUB_DATASET, revision=revision).sha
+    try:
+        commit = huggingface_hub.HfApi().dataset_info(HUB_DATASET, revision=revision).sha
+        parts = [
+            Part(
+                mechanism,
+                datasets.load_dataset(HUB_DATASET, config, split="test", revision=commit).to_list(),
+                f"{HUB_DATASET} {config}",
+            )
+            for config, mechanism in config_names(category).items()
+        ]
+    except Exception as error:  # the clients raise what their HTTP libraries raise
+        refused = isinstance(error, huggingface_hub.errors.HfHubHTTPError)
+        why = " ".join(str(error).split()) or repr(error)
+        raise ConnectionError(
+            f"the Hub {'refused' if refused else 'could not be reached for'} {HUB_DATASET} at "
+            f"revision {revision or 'main'} ({type(error).__name__}: {why:.300}); use "
+            "source=bundled for our questions, or source=<folder> with a copy of the release"
+        ) from error
     if commit is None:
         raise ValueError(f"the Hub names no commit for {HUB_DATASET} at revision {revision!r}")
-    parts = [
-        Part(
-            mechanism,
-            datasets.load_dataset(HUB_DATASET, config, split="test", revision=commit).to_list(),
-            f"{HUB_DATASET} {config}",
-        )
-        for config, mechanism in config_names(category).items()
-    ]
     return release_questions(parts), commit

@@ -21,6 +21,7 @@ from dprivbench_inspect.theorems import (
 )
 
 Help = Literal["theorems", "related", "retrieval", "none"]
+DEFAULT_K = 5  # statements that a search gives
 
 
 class Track(NamedTuple):
@@ -36,7 +37,7 @@ def hard_track(
     loaded: Loaded,
     theorems: Path | None = None,
     *,
-    k: int = 5,
+    k: int = DEFAULT_K,
     distractors: int = 0,
     embed: Embed | None = None,
 ) -> Track:
@@ -59,6 +60,8 @@ def hard_track(
     """
     if distractors and help != "theorems":
         raise ValueError(f"distractors={distractors} belongs to help=theorems, got help={help}")
+    if k != DEFAULT_K and help != "retrieval":
+        raise ValueError(f"k={k} belongs to help=retrieval, got help={help}")
     if embed is not None and help != "retrieval":
         raise ValueError(f"an embedder belongs to help=retrieval, got help={help}")
     ours = read_theorems()
@@ -72,6 +75,13 @@ def hard_track(
     library = ours
     if official and help in {"theorems", "retrieval"}:
         library = _release_library(loaded, theorems)
+    elif theorems is not None:
+        raise ValueError(
+            f"theorems={theorems} belongs to official questions with help=theorems or "
+            f"help=retrieval, got source={loaded.source} with help={help}; leave it out"
+        )
+    if help == "retrieval" and k > len(library.theorems):
+        raise ValueError(f"k={k}, but there are {len(library.theorems)} theorems to search")
     claims = load_questions(2).questions if help == "related" else []
     samples = []
     for question in questions:
@@ -95,16 +105,27 @@ def find_embedder(name: str) -> Embed:
     """The function called package.module:function.
 
     Raises:
-        ValueError: The name is not of that form, or there is no such module or function.
+        ValueError: The name is not of that form, the module cannot be imported, or there is no
+            such function in it.
     """
-    module, colon, function = name.partition(":")
+    module, _, function = name.partition(":")
+    if not module or not function:
+        raise ValueError(
+            f"embedder {name!r} is not of the form package.module:function, as my_vectors:embed"
+        )
     try:
-        found = getattr(importlib.import_module(module), function) if colon else None
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"embedder {name!r}: {error}") from error
-    if not callable(found):
-        raise ValueError(f"embedder {name!r} is not a function named as package.module:function")
-    embed: Embed = found
+        within = importlib.import_module(module)
+    except Exception as error:  # a module of the caller's may raise anything
+        raise ValueError(
+            f"embedder {name!r}: importing {module} failed with {type(error).__name__}: {error}; "
+            "it must be installed, or lie in a folder that PYTHONPATH names"
+        ) from error
+    if not hasattr(within, function):
+        raise ValueError(f"embedder {name!r}: module {module} has no {function!r}")
+    embed: Embed = getattr(within, function)
+    if not callable(embed):
+        kind = type(embed).__name__
+        raise ValueError(f"embedder {name!r}: {function!r} is of type {kind}, not a function")
     return embed
 
 

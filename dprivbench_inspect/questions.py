@@ -214,16 +214,30 @@ def read_questions(path: Path) -> list[Question]:
     Raises:
         ValueError: The file cannot be read as such; says file and line or record number.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     if path.suffix == ".jsonl":
         return parse_questions(_without_notice(_json_lines(text, path)), str(path))
     try:
         records = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (json.JSONDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
     if not isinstance(records, list):
         raise ValueError(f"{path}: expected a list of questions, got {type(records).__name__}")
     return parse_questions(_without_notice(records), str(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, with or without the mark at its start that Windows writes.
+
+    Raises:
+        ValueError: It is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
+        ) from error
 
 
 def _without_notice(records: Iterable[object]) -> Iterable[object]:
@@ -231,7 +245,7 @@ def _without_notice(records: Iterable[object]) -> Iterable[object]:
 
 
 def _json_lines(text: str, path: Path) -> Iterable[object]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):  # no other mark ends a line of JSON
         if line.strip():
             try:
                 yield json.loads(line)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dprivbench_inspect.questions import TOPICS, Question, parse_questions
+from dprivbench_inspect.questions import TOPICS, Question, parse_questions, read_text
 
 HUB_DATASET = "erchiw/DPriv-Bench"
 N_FUNCTIONS = 49
@@ -231,7 +231,7 @@ def _mechanism_of(path: Path) -> str | None:
 
 def _read_records(path: Path) -> list[object]:
     try:  # the release writes NaN for what is not there, which Python's reader takes
-        records = json.loads(path.read_text(encoding="utf-8"))
+        records = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}: {error}") from error
     if not isinstance(records, list):

@@ -30,7 +30,7 @@ def retrieve(
         embed: Embeddings to compare by their angle; None searches by words with BM25.
 
     Raises:
-        ValueError: k below 1, an empty corpus, or vectors of another shape.
+        ValueError: k below 1, an empty corpus, an embedder that fails, or no finite vectors.
     """
     if k < 1 or not theorems:
         raise ValueError(f"expected k >= 1 and theorems to search, got k={k} of {len(theorems)}")
@@ -62,9 +62,25 @@ def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _angles(query: str, texts: Sequence[str], embed: Embed) -> NDArray[np.float64]:
-    vectors = np.asarray(embed([*texts, query]), dtype=np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(texts) + 1:
-        raise ValueError(f"the embedder gave shape {vectors.shape} for {len(texts) + 1} texts")
+    n = len(texts) + 1
+    try:
+        given = embed([*texts, query])
+    except Exception as error:  # a function of the caller's may raise anything
+        raise ValueError(
+            f"the embedder failed on {n} texts with {type(error).__name__}: {error}"
+        ) from error
+    try:
+        vectors = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the embedder gave {given!r:.60} for {n} texts; expected {n} vectors of equal length"
+        ) from error
+    if vectors.ndim != 2 or len(vectors) != n:
+        raise ValueError(
+            f"the embedder gave shape {vectors.shape} for {n} texts; expected ({n}, dimensions)"
+        )
+    if not np.isfinite(vectors).all():
+        raise ValueError("the embedder gave vectors with nan or inf in them")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths > 0, lengths, 1)
     return np.asarray(unit[:-1] @ unit[-1], dtype=np.float64)

@@ -2,16 +2,25 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.log import HeadlineMetric
 from inspect_ai.solver import generate
 from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel
 
 from dprivbench_inspect import __version__
+from dprivbench_inspect.arguments import (
+    Arguments,
+    Calibrate,
+    Category1,
+    Category2,
+    Hard,
+    checked,
+    one_line_errors,
+)
 from dprivbench_inspect.attribution_scorer import labelled_cause
 from dprivbench_inspect.citation_scorer import citations
 from dprivbench_inspect.dataset import (
@@ -23,9 +32,8 @@ from dprivbench_inspect.dataset import (
     provenance,
     question_dataset,
 )
-from dprivbench_inspect.hard_track import Help, find_embedder, hard_track
+from dprivbench_inspect.hard_track import find_embedder, hard_track
 from dprivbench_inspect.noise_scorer import noise_scale
-from dprivbench_inspect.prompts import PromptForm
 from dprivbench_inspect.questions import Question
 from dprivbench_inspect.scorers import paper_verdict, verdict
 from dprivbench_inspect.solvers import ask_noise, ask_verdict, ask_with_help
@@ -34,67 +42,8 @@ from dprivbench_inspect.solvers import ask_noise, ask_verdict, ask_with_help
 COMPARABILITY, INTERFACE = 1, "A"
 
 
-def _listed(value: object) -> object:
-    """`-T topics=a` comes as a string, `a,b` as a list or, from Python, as one string."""
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",")]
-    return [value] if isinstance(value, int) else value
-
-
-class Arguments(BaseModel):
-    """What both tasks take, checked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    prompt: PromptForm
-    source: str
-    revision: str | None
-    paper_extraction: bool
-
-
-class Calibrate(BaseModel):
-    """Arguments of `dprivbench_calibrate`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    mechanisms: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
-    functions: Annotated[tuple[int, ...] | None, BeforeValidator(_listed)]
-    prompt: PromptForm
-
-
-class Category1(Arguments):
-    """Arguments of `dprivbench_cat1`."""
-
-    mechanisms: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
-    functions: Annotated[tuple[int, ...] | None, BeforeValidator(_listed)]
-    variant: Literal["pairs", "graded"]
-
-
-class Category2(Arguments):
-    """Arguments of `dprivbench_cat2`."""
-
-    topics: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
-    subjects: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
-    variant: Literal["pairs", "paraphrase"]
-    allow_unreviewed: bool
-
-
-class Hard(BaseModel):
-    """Arguments of `dprivbench_hard`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    help: Help
-    source: str
-    revision: str | None
-    theorems: str | None
-    k: int = Field(ge=1)
-    distractors: int = Field(ge=0)
-    embedder: str | None
-    paper_extraction: bool
-
-
 @task
+@one_line_errors
 def dprivbench_cat1(
     mechanisms: str | list[str] | None = None,
     functions: int | str | list[int] | None = None,
@@ -118,14 +67,14 @@ def dprivbench_cat1(
         revision: Commit, tag or branch of the Hub dataset. For source=hub.
         paper_extraction: Add a second score, read from the reply as the paper's code does it.
     """
-    given = Category1.model_validate(locals())
+    given = checked(Category1, locals())
     loaded = load_questions(1, given.source, given.revision, given.variant)
-    questions = keep(loaded.questions, "mechanisms", "mechanism", given.mechanisms)
-    questions = keep(questions, "functions", "function_id", given.functions)
+    questions = keep(loaded.questions, mechanisms=given.mechanisms, functions=given.functions)
     return _verdict_task("DPrivBench Category 1", given, loaded, questions, headline="accuracy")
 
 
 @task
+@one_line_errors
 def dprivbench_cat2(
     topics: str | list[str] | None = None,
     subjects: str | list[str] | None = None,
@@ -150,7 +99,7 @@ def dprivbench_cat2(
         allow_unreviewed: Take a file with paraphrases that no person has reviewed.
         paper_extraction: As for `dprivbench_cat1`.
     """
-    given = Category2.model_validate(locals())
+    given = checked(Category2, locals())
     loaded = load_questions(
         2,
         given.source,
@@ -158,12 +107,12 @@ def dprivbench_cat2(
         given.variant,
         allow_unreviewed=given.allow_unreviewed,
     )
-    questions = keep(loaded.questions, "topics", "topic", given.topics)
-    questions = keep(questions, "subjects", "subject", given.subjects)
+    questions = keep(loaded.questions, topics=given.topics, subjects=given.subjects)
     return _verdict_task("DPrivBench Category 2", given, loaded, questions, headline="F1")
 
 
 @task
+@one_line_errors
 def dprivbench_hard(
     help: str = "theorems",
     source: str = "bundled",
@@ -186,13 +135,13 @@ def dprivbench_hard(
         revision: As for `dprivbench_cat1`.
         theorems: Folder of the release's Git repository, which holds its theorems: with official
             questions for help=theorems and help=retrieval. None looks in and beside `source`.
-        k: How many statements are retrieved.
+        k: For help=retrieval: how many statements are shown.
         distractors: For help=theorems: put so many other statements among the right ones.
         embedder: For help=retrieval: search by embeddings instead of words; the function that
             turns a list of texts into vectors, as package.module:function.
         paper_extraction: As for `dprivbench_cat1`.
     """
-    given = Hard.model_validate(locals())
+    given = checked(Hard, locals())
     track = hard_track(
         given.help,
         load_questions(2, given.source, given.revision),
@@ -220,6 +169,7 @@ def dprivbench_hard(
 
 
 @task
+@one_line_errors
 def dprivbench_calibrate(
     mechanisms: str | list[str] | None = None,
     functions: int | str | list[int] | None = None,
@@ -236,12 +186,13 @@ def dprivbench_calibrate(
         functions: As for `dprivbench_cat1`.
         prompt: As for `dprivbench_cat1`.
     """
-    given = Calibrate.model_validate(locals())
+    given = checked(Calibrate, locals())
     # sympy; slow to import
     from dprivbench_inspect.calibration import noise_questions, noise_questions_hash
 
-    questions = keep(list(noise_questions()), "mechanisms", "mechanism", given.mechanisms)
-    questions = keep(questions, "functions", "function_id", given.functions)
+    questions = keep(
+        list(noise_questions()), mechanisms=given.mechanisms, functions=given.functions
+    )
     name = "DPrivBench: the smallest noise"
     return Task(
         dataset=noise_dataset(questions, name),
@@ -260,6 +211,7 @@ def dprivbench_calibrate(
 
 
 @task
+@one_line_errors
 def dprivbench_grader_check() -> Task:
     """Is the model a good grader? It finds the causes of wrong replies that a person has labelled.
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dprivbench_inspect.questions import Question, Reference
+from dprivbench_inspect.questions import Question, Reference, read_text
 
 _DATA = Path(__file__).parent / "data"
 THEOREMS = _DATA / "theorems.yaml"
@@ -112,7 +112,7 @@ def read_release_theorems(folder: Path) -> Library:
                 id=f"{kind}-{number}",
                 kind=kind,
                 title=kind.capitalize(),
-                statement=file.read_text(encoding="utf-8").strip(),
+                statement=read_text(file).strip(),
             )
         )
     return _library(theorems, found, str(folder))
@@ -163,7 +163,7 @@ def _json(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; the release's theorems need it")
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))
+        records = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}: {error}") from error
     if not isinstance(records, list):

@@ -9,6 +9,7 @@ from typing import Any
 import datasets
 import huggingface_hub
 import pytest
+from huggingface_hub.errors import RevisionNotFoundError
 
 from dprivbench_inspect.dataset import (
     keep,
@@ -130,15 +131,68 @@ def test_arguments_that_do_not_fit_are_refused(
 
 def test_unknown_values_are_refused_with_those_that_are_there() -> None:
     questions = load_questions(1).questions
-    kept = keep(questions, "mechanisms", "mechanism", ["laplace", "permute_flip"])
-    assert len(kept) == 196
-    assert keep(questions, "functions", "function_id", None) == questions
+    assert len(keep(questions, mechanisms=["laplace", "permute_flip"])) == 196
+    assert len(keep(questions, mechanisms=["laplace"], functions=[1, 2])) == 4
+    assert keep(questions, functions=None) == questions
     with pytest.raises(ValueError, match=r"mechanisms \['lapalce'\] .*choose from \['expo_mech'"):
-        keep(questions, "mechanisms", "mechanism", ["laplace", "lapalce"])
+        keep(questions, mechanisms=["laplace", "lapalce"])
     with pytest.raises(ValueError, match=r"functions \[50\] .*choose from \[1, 2, 3"):
-        keep(questions, "functions", "function_id", [50])
-    with pytest.raises(ValueError, match="choose from"):
-        keep(questions, "functions", "function_id", [])
+        keep(questions, functions=[50])
+    with pytest.raises(ValueError, match="functions is an empty list; choose from"):
+        keep(questions, functions=[])
+
+
+def test_values_that_are_there_but_never_together_are_refused_as_such() -> None:
+    questions = load_questions(2).questions
+    with pytest.raises(ValueError, match=r"no question has topics \['svt'\] together with subj"):
+        keep(questions, topics=["svt"], subjects=["DP-ML"])
+    # A value that would add nothing is told too, not dropped.
+    with pytest.raises(ValueError, match=r"no question has topics \['svt'\] together with subj"):
+        keep(questions, topics=["svt", "pate"], subjects=["DP-ML"])
+    kept = keep(questions, topics=["pate"], subjects=["DP-ML"])
+    assert {q.topic for q in kept} == {"pate"}
+
+
+def test_questions_of_the_other_category_in_a_file_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    both = load_questions(1).questions[:3] + load_questions(2).questions[:2]
+    file = tmp_path / "both.json"
+    file.write_text(json.dumps([q.model_dump(exclude_none=True) for q in both]), encoding="utf-8")
+    assert load_questions(1, str(file)).questions == both[:3]
+    assert "2 questions of category 2 are not asked here, the 3 of category 1 are" in caplog.text
+    assert load_questions(2, str(file)).questions == both[3:]
+    assert "3 questions of category 1 are not asked here, the 2 of category 2 are" in caplog.text
+
+
+RESPONSE: Any = types.SimpleNamespace(headers={}, request=None)
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (OSError("no\nroute"), r"could not be reached for .* \(OSError: no route\)"),
+        (TimeoutError(), r"could not be reached for .* \(TimeoutError: TimeoutError\(\)\)"),
+        (
+            RevisionNotFoundError("404", response=RESPONSE),
+            r"the Hub refused .* \(RevisionNotFoundError: 404\)",
+        ),
+    ],
+    ids=["offline", "silent", "refused"],
+)
+def test_a_hub_that_does_not_answer_is_one_line(
+    failure: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dataset_info(*given: object, **options: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
+    with pytest.raises(ConnectionError, match=message) as caught:
+        load_questions(2, "hub", "v1")
+    text = str(caught.value)
+    assert f"{HUB_DATASET} at revision v1" in text
+    assert "use source=bundled" in text
+    assert "\n" not in text
 
 
 def test_a_sample_asks_the_text_alone() -> None:

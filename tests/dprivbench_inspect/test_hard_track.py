@@ -29,6 +29,18 @@ HARD_TOPICS = (
 KINDS = ("theorems", "related", "retrieval", "none")
 
 
+EMBEDDERS = {
+    "json": "'json' is not of the form package.module:function",
+    ":loads": "':loads' is not of the form package.module:function",
+    "no.such:thing": "importing no failed with ModuleNotFoundError|importing no.such failed with",
+    "json:embed": "module json has no 'embed'",
+    "json:decoder": "'decoder' is of type module, not a function",
+    "json:dumps": "the embedder gave '.* for 62 texts; expected 62 vectors of equal length",
+    "json:loads": "the embedder failed on 62 texts with TypeError: the JSON object must be",
+    "builtins:len": r"the embedder gave shape \(\) for 62 texts; expected \(62, dimensions\)",
+}
+
+
 def run(task: Any, model: Any, log_dir: Path, **options: Any) -> EvalLog:
     (log,) = eval(task, model=model, log_dir=str(log_dir), display="none", **options)
     assert log.status == "success", log.error
@@ -172,6 +184,8 @@ def test_official_questions_without_theorems_say_where_they_are(release: Path) -
     assert len(dprivbench_hard(source=str(file), theorems=str(release)).dataset) == 3
     for kind in ("none", "related"):
         assert len(dprivbench_hard(source=str(file), help=kind).dataset) == 3
+        with pytest.raises(ValueError, match=rf"theorems=.* got source=.* with help={kind}"):
+            dprivbench_hard(source=str(file), help=kind, theorems=str(release))
     with pytest.raises(ValueError, match=r"no theorems of the release.*nowhere"):
         dprivbench_hard(source=str(file), theorems=str(release.parent / "nowhere" / "at all"))
 
@@ -184,8 +198,12 @@ def test_official_questions_without_theorems_say_where_they_are(release: Path) -
         ({"distractors": 2, "help": "related"}, "distractors=2 belongs to help=theorems"),
         ({"distractors": 60}, "but there are 5[0-9] other theorems"),
         ({"embedder": "json:loads"}, "belongs to help=retrieval"),
-        ({"embedder": "no.such:thing", "help": "retrieval"}, "embedder 'no.such:thing': No module"),
-        ({"embedder": "json", "help": "retrieval"}, "package.module:function"),
+        ({"k": 3}, "k=3 belongs to help=retrieval, got help=theorems"),
+        ({"k": True, "help": "retrieval"}, "k: Input should be a number, got True"),
+        ({"k": 62, "help": "retrieval"}, "k=62, but there are 61 theorems to search"),
+        ({"theorems": "here"}, "belongs to official questions with help=theorems or help=retr"),
+        ({"theorems": ""}, "theorems: is empty; leave it out or give a value"),
+        *(({"embedder": name, "help": "retrieval"}, why) for name, why in EMBEDDERS.items()),
         ({"revision": "main"}, "belongs to source=hub"),
     ],
 )

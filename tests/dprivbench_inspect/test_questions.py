@@ -1,5 +1,6 @@
 """What a data file may say, and what is refused."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,50 @@ def test_a_broken_line_of_jsonl_is_named(tmp_path: Path) -> None:
     file.write_text('{"do_not_train": "x"}\n{"id": \n', encoding="utf-8")
     with pytest.raises(ValueError, match=r"a\.jsonl, line 2"):
         read_questions(file)
+
+
+ONE = {"id": "a", "category": 2, "topic": "svt", "question": "Is it\u2028so?", "label": "no"}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".yaml"])
+@pytest.mark.parametrize(
+    ("before", "end"), [(b"\xef\xbb\xbf", b"\n"), (b"", b"\r\n")], ids=["mark", "crlf"]
+)
+def test_a_file_that_windows_wrote_is_read(
+    suffix: str, before: bytes, end: bytes, tmp_path: Path
+) -> None:
+    lines = [json.dumps(ONE | {"id": name}, ensure_ascii=False) for name in "ab"]
+    text = "\n".join(lines) if suffix == ".jsonl" else f"[{lines[0]},\n{lines[1]}]"
+    if suffix == ".yaml":
+        text = text.replace("\u2028", "\\u2028")  # YAML ends a line there
+    file = tmp_path / f"mine{suffix}"
+    file.write_bytes(before + text.encode().replace(b"\n", end) + end)
+    assert [q.id for q in read_questions(file)] == ["a", "b"]
+    assert {q.question for q in read_questions(file)} == {ONE["question"]}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".yaml"])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\xff\xfe[", "is not UTF-8 .* at byte 0"),
+        ("ε".encode("cp1253"), "is not UTF-8"),
+        (b'[{"id": "a"', r"mine\.\w+(, line 1)?:"),
+        (b"[{]}", r"mine\.\w+(, line 1)?:"),
+        (b"\x00", "mine"),
+        (b'"a"', "expected a (list of questions, got str|mapping, got 'a')"),
+        (b'{"id": "a"}', r"expected a list|record 1: category: Field required"),
+    ],
+)
+def test_a_file_that_is_no_list_of_questions_is_refused_in_one_line(
+    suffix: str, data: bytes, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / f"mine{suffix}"
+    file.write_bytes(data)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_questions(file)
+    assert str(file) in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_the_hash_moves_with_ids_texts_labels_and_order_only() -> None:

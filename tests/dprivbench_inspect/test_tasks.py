@@ -1,8 +1,11 @@
 """Arguments as the command line gives them, and what the log says of the run."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
@@ -27,7 +30,7 @@ def test_names_come_as_a_string_or_as_a_list(chosen: Any) -> None:
     assert {(sample.metadata or {})["mechanism"] for sample in dataset} == {"laplace", "expo_mech"}
 
 
-@pytest.mark.parametrize("chosen", [7, "7", [7], ["7"], "7, 7"])
+@pytest.mark.parametrize("chosen", [7, "7", [7], ["7"]])
 def test_numbers_come_as_numbers_or_as_strings(chosen: Any) -> None:
     assert [sample.id for sample in dprivbench_cat1(functions=chosen).dataset] == [
         f"{mechanism}-{number}" for mechanism in MECHANISMS for number in (13, 14)
@@ -41,18 +44,32 @@ def test_numbers_come_as_numbers_or_as_strings(chosen: Any) -> None:
         ({"mechanisms": ""}, r"mechanisms \[''\] .*choose from"),
         ({"mechanisms": []}, "choose from"),
         ({"functions": 50}, r"functions \[50\] .*choose from \[1, 2, "),
-        ({"functions": "one"}, "functions"),
+        ({"functions": "one"}, "^functions: .*valid integer.*, got 'one'$"),
+        ({"functions": True}, "^functions: Input should be a number, got True$"),
+        ({"functions": [1, True]}, "^functions: .*got True$"),
+        ({"functions": "7, 7"}, "^functions: 7 stands more than once; give each once"),
+        ({"mechanisms": "laplace,laplace"}, "^mechanisms: laplace stands more than once"),
+        ({"mechanisms": True}, "^mechanisms: Input should be a valid string, got True$"),
+        ({"source": ""}, "^source: names nothing; give bundled, hub or a path, got ''$"),
+        ({"source": None}, "^source: names nothing; give bundled, hub or a path, got None$"),
+        ({"source": " "}, "^source: is empty"),
+        ({"revision": ""}, "^revision: is empty; leave it out or give a value, got ''$"),
+        ({"source": "nowhere"}, "neither bundled, hub nor a path"),
         ({"variant": "hard"}, "'pairs' or 'graded'"),
         ({"prompt": "few_shot"}, "'zero_shot' or 'one_shot'"),
         ({"revision": "main"}, "belongs to source=hub"),
         ({"paper_extraction": "perhaps"}, "paper_extraction"),
+        ({"variant": "x", "prompt": "y"}, "^prompt: .*, got 'y'; variant: .*, got 'x'$"),
     ],
 )
-def test_other_values_are_refused_with_the_list_of_valid_ones(
+def test_other_values_are_refused_in_one_line_with_those_that_are_valid(
     arguments: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         dprivbench_cat1(**arguments)
+    assert "\n" not in str(caught.value)
+    # click prints it without a traceback: Inspect's command line is made with click.
+    assert isinstance(caught.value, click.ClickException)
 
 
 def test_unknown_topics_and_subjects_are_refused() -> None:
@@ -60,11 +77,24 @@ def test_unknown_topics_and_subjects_are_refused() -> None:
         dprivbench_cat2(topics="dpsgd")
     with pytest.raises(ValueError, match=r"subjects \['ML'\] .*choose from \['Accounting and"):
         dprivbench_cat2(subjects="ML")
+    with pytest.raises(
+        ValueError,
+        match=r"no question has subjects \['DP-ML'\] together with topics \['svt', 'ptr'\]",
+    ):
+        dprivbench_cat2(topics="svt,ptr", subjects="DP-ML,Data-Adaptive,Accounting and Composition")
     topic = next(iter(TOPICS))
     chosen = dprivbench_cat2(topics=topic).dataset
     assert {(sample.metadata or {})["topic"] for sample in chosen} == {topic}
     chosen = dprivbench_cat2(subjects=TOPICS[topic].subject).dataset
     assert {(sample.metadata or {})["subject"] for sample in chosen} == {TOPICS[topic].subject}
+
+
+def test_the_command_line_prints_one_line_and_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "inspect_ai", "eval", "tasks/dprivbench_hard.py"]
+    command += ["--model", "none/none", "--log-dir", str(tmp_path), "-T", "source=[/nowhere]"]
+    done = subprocess.run(command, cwd=TASKS.parent, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "Error: source: Input should be a valid string, got ['/nowhere']\n"
 
 
 def test_the_metadata_says_what_is_asked_and_by_which_version() -> None:
