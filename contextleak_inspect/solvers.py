@@ -11,6 +11,7 @@ from inspect_ai.model import (
     ModelName,
     ModelOutput,
     get_model,
+    model_roles,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import StoreModel, collect
@@ -85,6 +86,8 @@ def ensemble(audit: Audit) -> Solver:
         state.store.set(LOGGED_CONFIG, settings)
         trial = audit.trials[state.metadata["trial"]]
         model, asked = get_model(), plan_calls(audit, trial)
+        if audit.config.defense == "llm_judge" and "guard" not in model_roles():
+            raise ValueError("llm_judge needs its judge: give --model-role guard=<model>")
         check_windows(model, asked)
         public, made = await ask_public(model) if ask_public else (None, False)
         before = len(transcript().events)

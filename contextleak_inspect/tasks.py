@@ -6,6 +6,7 @@ from inspect_ai import Task, task
 from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
 
 from contextleak_inspect import __version__
+from contextleak_inspect.arguments import one_line_errors
 from contextleak_inspect.calls import generate_config
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.dataset import audit_dataset
@@ -19,6 +20,7 @@ COMPARABILITY, INTERFACE = 1, "A"
 
 
 @task
+@one_line_errors
 def contextleak_classification(
     defense: str = "rnm",
     epsilon: float | str | list[float] | None = None,

@@ -2,12 +2,15 @@
 
 from inspect_ai import Task, task
 
+from contextleak_inspect.arguments import one_line_errors
 from contextleak_inspect.config import EMBEDDING, audit_config
+from contextleak_inspect.embeddings import get_embedder
 from contextleak_inspect.tasks import audit_task
 from contextleak_inspect.trials import prepare_audit
 
 
 @task
+@one_line_errors
 def contextleak_generation(
     defense: str = "esa",
     epsilon: float | str | list[float] | None = None,
@@ -67,8 +70,9 @@ def contextleak_generation(
             query file such as `contextleak search` writes.
         placement: Slot of the canary in its shard: random, first or last.
         membership: match reads replies; logprob uses the model's log-probabilities (grey-box).
-        embedding: Embedding model of esa: openai/…, google/…, onnx/minilm-l6-v2, onnx:<folder>, or
-            hashing (tests only).
+        embedding: Embedding model of esa, which reads every reply: openai/… or google/… (a
+            provider, with its key in the environment), onnx/minilm-l6-v2 or onnx:<folder> (on this
+            machine), or hashing (tests only).
         candidates: Zero-shot replies, asked once a run: esa releases one of them, and their words
             are public for ksa.
         reference_pairs: Calibration calls that show esa's detector where to look, two a pair.
@@ -103,4 +107,7 @@ def contextleak_generation(
         filter_similarity: Share of a private text that must agree, for fuzzy.
         filter_pattern: Pattern that blocks a reply, for regex; it must be decided within 2 s.
     """
-    return audit_task(prepare_audit(audit_config(locals() | {"task": "generation"})))
+    config = audit_config(locals() | {"task": "generation"})
+    if config.defense == "esa":
+        get_embedder(config.embedding)  # what it lacks is said before any call
+    return audit_task(prepare_audit(config))

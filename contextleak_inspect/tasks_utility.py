@@ -4,14 +4,20 @@ from inspect_ai import Task, task
 from inspect_ai.model import GenerateConfig
 
 from contextleak_inspect import __version__
+from contextleak_inspect.arguments import one_line_errors
 from contextleak_inspect.config import EMBEDDING, audit_config
+from contextleak_inspect.embeddings import get_embedder
 from contextleak_inspect.tasks import COMPARABILITY, INTERFACE
 from contextleak_inspect.utility_questions import utility_questions
 from contextleak_inspect.utility_scorers import utility
 from contextleak_inspect.utility_solvers import utility_answers, utility_dataset
 
+# Whose settings the run has, by kind of task; all others are scored beside it.
+_DEFENSE = {"classification": "rnm", "generation": "esa"}
+
 
 @task
+@one_line_errors
 def contextleak_utility(
     kind: str = "classification",
     part: str = "test",
@@ -66,8 +72,11 @@ def contextleak_utility(
     kind = settings.pop("kind")
     if kind == "generation":
         settings["embedding"] = embedding or EMBEDDING
-    defense = {"classification": "rnm", "generation": "esa"}.get(kind, "rnm")
-    config = audit_config(settings | {"task": kind, "defense": defense})
+    if kind not in _DEFENSE:
+        raise ValueError(f"kind {kind!r} is none of {sorted(_DEFENSE)}")
+    config = audit_config(settings | {"task": kind, "defense": _DEFENSE[kind]})
+    if kind == "generation":
+        get_embedder(config.embedding)  # what it lacks is said before any call
     questions = utility_questions(config, part)
     return Task(
         dataset=utility_dataset(questions),

@@ -15,7 +15,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import StoreModel, collect
 from pydantic import Field
 
-from contextleak_inspect.calls import chat, warn_once
+from contextleak_inspect.calls import SIMULATED, chat, warn_of_embedder, warn_once
 from contextleak_inspect.config import AuditConfig, audit_config, stream, stream_seed
 from contextleak_inspect.defenses import BLOCKED, guard_prompt, guard_verdict, is_filtered
 from contextleak_inspect.embeddings import get_embedder
@@ -100,6 +100,7 @@ def utility_answers(questions: Questions) -> Solver:
             candidates=[outputs[n].completion for n in names if n.startswith("candidate ")],
         )
         if config.task == "generation":
+            warn_of_embedder(model, config.embedding)
             answers.embedded = await _embedded(config, answers)
             replies |= await _from_keywords(model, questions, question, answers)
         answers.replies = replies
@@ -131,10 +132,19 @@ async def _ask(
     config = questions.config
     warm = name.startswith("candidate ") and config.temperature == 0
     seed = stream_seed(config.seed, "utility", questions.part, question.number, name) % 2**31
+    messages = chat(prompt, system_turn=config.system_turn)
+    if str(model) == SIMULATED:
+        messages[-1].metadata = _cue(questions, question, prompt)
     return await model.generate(
-        chat(prompt, system_turn=config.system_turn),
+        messages,
         config=GenerateConfig(seed=seed, temperature=CANDIDATE_TEMPERATURE if warm else None),
     )
+
+
+def _cue(questions: Questions, question: Question, prompt: Prompt) -> dict[str, Any]:
+    """What the simulated responder must know to be right at a chosen rate."""
+    wrong = next((name for name in questions.labels if name != question.answer), "Nothing to say.")
+    return {"query": prompt.user, "canary": "", "yes": question.answer, "no": wrong}
 
 
 async def _blocked(questions: Questions, question: Question, reply: str) -> dict[str, str]:

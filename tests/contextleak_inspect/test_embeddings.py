@@ -33,6 +33,14 @@ def test_an_unknown_embedder_is_refused_with_what_would_do(name: str):
         get_embedder(name)
 
 
+@pytest.mark.parametrize("provider", ["openai", "google"])
+def test_a_provider_without_its_key_is_refused_with_what_would_do(provider, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(RuntimeError, match=f"{provider.upper()}_API_KEY.*onnx/minilm-l6-v2"):
+        get_embedder(f"{provider}/some-model")
+
+
 def test_a_folder_without_the_model_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"model\.onnx"):
         get_embedder(f"onnx:{tmp_path}")

@@ -300,7 +300,8 @@ def test_case_e19_what_the_guard_reads(tmp_path, caplog, told):
 def test_without_a_guard_nobody_judges(tmp_path):
     log = run(audit(defense="llm_judge"), tmp_path)
     assert log.status == "error"
-    assert "guard" in log.error.message
+    assert "give --model-role guard=" in log.error.message
+    assert not any(e.event == "model" for s in log.samples for e in s.events)
 
 
 def test_the_output_filter_blocks_a_reply_that_prints_the_examples(tmp_path):

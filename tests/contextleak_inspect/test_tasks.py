@@ -1,4 +1,7 @@
 import inspect as python_inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,26 @@ def test_arguments_as_the_command_line_sends_them():
 def test_wrong_arguments_stop_before_any_call(arguments, says):
     with pytest.raises(ValueError, match=says):
         contextleak_classification(**arguments)
+
+
+def test_the_command_line_shows_a_refusal_without_a_traceback(tmp_path):
+    command = [sys.executable, "-m", "inspect_ai", "eval", "tasks/contextleak_generation.py"]
+    for wrong, says in (
+        ("trials=0", "Error: trials: "),
+        ("embedding=openai/x", "Error: embedding model openai/x needs OPENAI_API_KEY"),
+    ):
+        done = subprocess.run(
+            [*command, "-T", wrong, "--model", "contextleak/simulated", "--log-dir", str(tmp_path)],
+            cwd=ROOT,
+            env={k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert done.stderr.strip().startswith(says)
+        assert "Traceback" not in done.stdout + done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_task_says_its_version_and_package():

@@ -231,6 +231,29 @@ def test_a_real_model_is_scored_on_one_question(tmp_path):
     assert not math.isnan(found["rnm ε=8"])
 
 
+# 60 questions; the simulated model is right at a chosen rate, whatever the examples are.
+def test_the_simulated_model_is_as_right_as_it_is_told(tmp_path):
+    [log] = eval(
+        contextleak_utility(epsilon="1,inf"),
+        model="contextleak/simulated",
+        model_args={"hit": 0.8},
+        limit=60,
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    found = rows(log)
+    keep = randomized_response(1.0, 3).keep
+    expected = {
+        "zero_shot": 0.8,
+        "few_shot": 0.8,
+        "label_rr ε=1": 0.8 * keep + 0.2 * (1 - keep) / 2,
+    }
+    for name, rate in expected.items():
+        assert abs(found[name] - rate) < 4 * math.sqrt(0.8 * 0.2 / 60)
+    # ten answers, ties drawn by lot: Bin(10, 0.8) is 6 or more with chance .967, 5 with .026
+    assert abs(found["rnm ε=inf"] - (0.967 + 0.026 / 2)) < 4 * math.sqrt(0.98 * 0.02 / 60)
+
+
 def test_utility_answers_asks_without_with_all_and_with_each_shard(tmp_path):
     scripted = Scripted(classifier)
     log = run(scripted, tmp_path, limit=1, ensemble=5, n_exemplars=10)
