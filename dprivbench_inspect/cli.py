@@ -26,20 +26,27 @@ class Row(NamedTuple):
 def main() -> None:
     """DPrivBench: does a described mechanism keep the privacy guarantee it claims?
 
-    Models are asked with Inspect: `inspect eval dprivbench_inspect/dprivbench_cat1 --model
-    openai/gpt-5`, or `inspect eval tasks/dprivbench_cat1.py …` in the project's folder. The
-    commands here need no model and no network, but for `paraphrase`.
+    Models are asked with Inspect, for example in the project's folder:
+
+    \b
+    inspect eval tasks/dprivbench_cat1.py --model openai/gpt-5
+    inspect eval tasks/dprivbench_cat2.py --model openai/gpt-5
+    dprivbench report logs       # tables of these runs beside the paper's numbers
+
+    From elsewhere a task has a name, dprivbench_inspect/dprivbench_cat1. No command here needs a
+    network, but for `paraphrase` with a model behind one.
     """
 
 
 main.add_command(report)
 
 
-@main.command()
+@main.command(short_help="Rewrite Category 1 after a change of its code.")
 def generate() -> None:
     """Rewrite the bundled questions of Category 1 from the function bank and the mechanisms.
 
-    The file comes out the same, byte for byte, unless the bank or a wording has changed.
+    For those who change functions.py or mechanisms.py: data/category_1.jsonl in the package comes
+    out the same, byte for byte, unless the bank or a wording has changed. Prints which.
     """
     from dprivbench_inspect.generate import CATEGORY_1, write_category_1
 
@@ -49,30 +56,35 @@ def generate() -> None:
     click.echo(f"{CATEGORY_1}: {state}")
 
 
-@main.command()
+@main.command(short_help="Recompute every label of the bundled questions.")
 @click.option(
     "--category",
     type=click.Choice(["1", "2", "both"]),
     default="both",
     show_default=True,
-    help="Recompute the labels of this category.",
+    help="Whose labels; 2 includes what the audit says of official ones.",
 )
 @click.option(
     "--variant",
     type=click.Choice(["pairs", "graded"]),
     default="pairs",
     show_default=True,
-    help="Which questions of Category 1.",
+    help="Questions of Category 1 with the noise needed and half of it, or with a drawn factor.",
 )
 def verify(category: str, variant: str) -> None:
     """Recompute the labels of the bundled questions and show the numbers behind each.
 
-    Questions of Category 2 that rest on a citation alone are counted in the end.
+    A line names the question and its label, what the claim allows, what a pair of neighbours gives
+    away (measured, ± the numerical error) and the margin between them: above 0 exactly where the
+    pair breaks the claim. A claim that no pair breaks is checked, not proved.
 
-    A line names the question, what its claim allows, what a pair of neighbours gives away, and
-    the margin between them: above 0 exactly where the pair breaks the claim. A claim that no pair
-    breaks is checked, not proved. What the audit says of official labels is recomputed too. Exit
-    code 1 if a label disagrees. Ctrl-C stops and sums up.
+    \b
+    category 1 1: laplace-1 (yes): claim 1, measured 1 ± 2e-16, margin -2.22e-16 ε; …
+    category 1 2: laplace-2 (no): claim 1, measured 2 ± 4e-16, margin 1 ε; …
+
+    What the audit says of official labels is recomputed too. Questions of Category 2 that rest on
+    a citation alone are counted in the end. Exit code 1 if a label disagrees. Ctrl-C stops and
+    sums up.
     """
     checks = []
     if category != "2":
@@ -99,27 +111,38 @@ def verify(category: str, variant: str) -> None:
     sys.exit(1 if wrong else 0)
 
 
-@main.command()
+@main.command(short_help="True claims in other words, by a model.")
 @click.option(
     "--model",
     required=True,
     envvar="INSPECT_EVAL_MODEL",
-    help="Who paraphrases, as Inspect names models.",
+    show_envvar=True,
+    help="Who paraphrases, by Inspect's name, such as openai/gpt-5.",
 )
 @click.option(
     "--out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File in our form (.yaml) to write, or to go on with.",
+    help="The .yaml file to write. If it is there, what it lacks is added.",
 )
-@click.option("--source", default="bundled", show_default=True, help="As for the tasks.")
-@click.option("--topics", help="Only these, with commas between them.")
+@click.option(
+    "--source",
+    default="bundled",
+    show_default=True,
+    help="Whose true claims: bundled, hub, or a path, as -T source= of the tasks.",
+)
+@click.option("--topics", help="Only these, such as svt,dp_sgd.  [default: all 18]")
 def paraphrase(model: str, out: Path, source: str, topics: str | None) -> None:
     """Let a model put the true claims of Category 2 into other words, for a person to review.
 
+    \b
+    dprivbench paraphrase --model openai/gpt-5 --out mine.yaml
+    inspect eval tasks/dprivbench_cat2.py -T source=mine.yaml --model openai/gpt-5
+    dprivbench report logs
+
     Every entry is marked reviewed: false, and a file with such entries is refused as a source. A
-    person compares each with its original, which stands above it, and sets reviewed: true. Then
-    `-T source=FILE` asks them, and `dprivbench report` sets both runs side by side.
+    person compares each with its original, which stands above it, and sets reviewed: true. The
+    report sets the run beside one on the originals.
 
     Ctrl-C keeps what is done. The same command again asks for the rest.
     """
@@ -133,7 +156,7 @@ def paraphrase(model: str, out: Path, source: str, topics: str | None) -> None:
     if out.suffix != ".yaml":
         raise click.ClickException(f"--out {out}: the file must end in .yaml")
     try:
-        wanted = [topic.strip() for topic in topics.split(",")] if topics else None
+        wanted = None if topics is None else [topic.strip() for topic in topics.split(",")]
         questions = keep(load_questions(2, source).questions, topics=wanted)
         left = to_paraphrase(questions, out)
     except (ValueError, OSError) as error:
@@ -160,23 +183,25 @@ def paraphrase(model: str, out: Path, source: str, topics: str | None) -> None:
     click.echo(f"{out}: {len(left)} new entries; read each and set reviewed: true")
 
 
-@main.command()
+@main.command(short_help="Run both categories on models that need no key.")
 @click.option(
     "--model",
     default="gguf/smollm2-135m",
     show_default=True,
-    help="Inspect's name of the real model; where it cannot be had, the others run.",
+    help="A real model for thirty questions, by Inspect's name; where it cannot be had, the reason "
+    "is printed and the others run.",
 )
 @click.option(
     "--log-dir",
     default="logs/demo/dprivbench",
     show_default=True,
-    help="Where the logs go.",
+    help="Folder for the logs.",
 )
 def demo(model: str, log_dir: str) -> None:
     """Ask models that need no network every bundled question and a real one thirty; print tables.
 
-    Ctrl-C stops and prints what is finished.
+    Those models say always yes, always no, or compute the answer (Category 1). Ctrl-C stops and
+    prints what is finished. Look at single replies with: inspect view start --log-dir <folder>
     """
     from dprivbench_inspect.demo import demo as run_demo
 

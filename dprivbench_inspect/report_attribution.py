@@ -64,7 +64,7 @@ def _causes_table(runs: Sequence[Run], category: Category) -> Table:
     ]
     missing = [run for run in runs if not found[run.number]]
     notes = [
-        f"{run.location} has no causes yet: inspect score {run.location} "
+        f"{run.location} has no causes yet: inspect score {run.location} --model none/none "
         "--scorer attribution --action append (dprivbench_inspect/attribution from a wheel)"
         for run in missing
     ]
@@ -78,7 +78,7 @@ def _causes_table(runs: Sequence[Run], category: Category) -> Table:
     return Table(
         f"Category {category}: why replies are wrong, as shares of the wrong ones",
         ["", *(run_name(run) for _, run in scored)],
-        rows,
+        rows or [["no run has causes yet"]],
         notes,
     )
 

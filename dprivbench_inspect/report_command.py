@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dprivbench_inspect.report_formats import Format
 
 
-@click.command()
+@click.command(short_help="Tables and figures of runs beside the paper's numbers.")
 @click.argument("logs", nargs=-1, required=True)
 @click.option(
     "--format",
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 @click.option(
     "--attribution",
     is_flag=True,
-    help="Add accuracy by function and mechanism, and why replies are wrong.",
+    help="Add accuracy by function and mechanism, and why replies are wrong (what the scorer "
+    "attribution has found, see README).",
 )
 @click.option(
     "--compare",
     type=(int, int),
     multiple=True,
     metavar="N M",
-    help="Compare runs [N] and [M] by a paired test, and list every changed verdict.",
+    help="Compare runs [N] and [M] of the first table by a paired test, and list every changed "
+    "verdict. May be given again.",
 )
 @click.option(
     "--register",

@@ -37,7 +37,7 @@ def as_text(table: Table) -> str:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    grid = RichTable(title=clean(table.title), title_justify="left", box=None, pad_edge=False)
+    grid = RichTable(box=None, pad_edge=False)
     for index, column in enumerate(table.columns):
         grid.add_column(clean(column), justify="right" if index else "left", no_wrap=True)
     for row in table.rows:
@@ -46,7 +46,7 @@ def as_text(table: Table) -> str:
     console = Console(file=text, width=2000, markup=False, highlight=False, emoji=False)
     console.print(grid)
     body = [line.rstrip() for line in text.getvalue().splitlines()]
-    return "\n".join([*body, "", *map(clean, table.notes), ""])
+    return "\n".join([clean(table.title), *body, "", *map(clean, table.notes), ""])
 
 
 def as_markdown(table: Table) -> str:

@@ -167,7 +167,7 @@ def topic_tables(runs: Sequence[Run]) -> list[Table]:
                 share([o for o in run.outcomes if o.topic == topic], "accuracy") for run in block
             ]
             theirs = [f"{row[name]:.2f}" for name in names]
-            rows.append([TOPICS[topic].paper_name, *ours, *theirs])
+            rows.append([f"{TOPICS[topic].paper_name} ({topic})", *ours, *theirs])
         tables.append(
             Table(
                 "DPrivBench Category 2: accuracy per topic",

@@ -201,6 +201,8 @@ def test_a_log_gets_causes_afterwards_and_the_report_shows_them(
     log = run(task, mock(reply_to).model, tmp_path)
     before = report([str(tmp_path)], attribution=True)
     assert "has no causes yet: inspect score" in before
+    title = "Category 1: why replies are wrong, as shares of the wrong ones"
+    assert f"\n{title}\n\nno run has causes yet\n" in before
     again = score(log, attribution(), action="append")
     found = numbers(again)
     assert found["wrong replies"] == 6  # always no: the true claims

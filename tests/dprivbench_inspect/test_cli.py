@@ -12,11 +12,18 @@ from dprivbench_inspect.cli import Row, main
 from dprivbench_inspect.generate import CATEGORY_1
 
 
-@pytest.mark.parametrize("command", ["", "generate", "verify", "report", "demo"])
+@pytest.mark.parametrize("command", ["", *main.commands])
 def test_help_says_what_a_command_does(command: str) -> None:
     result = CliRunner().invoke(main, [*filter(None, [command]), "--help"])
     assert result.exit_code == 0
     assert len(result.output.splitlines()) > 5
+
+
+def test_the_list_of_commands_says_in_a_whole_sentence_what_each_does() -> None:
+    commands = CliRunner().invoke(main, ["--help"]).output.partition("Commands:")[2]
+    lines = commands.strip().splitlines()
+    assert len(lines) == len(main.commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines)
 
 
 def test_generate_leaves_the_bundled_file_as_it_is() -> None:

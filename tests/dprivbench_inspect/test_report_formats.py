@@ -37,6 +37,11 @@ def test_text_shows_value_interval_and_n() -> None:
     assert lines[4].split() == ["other", "(paper)", "0.500", "±", "0.100"]
 
 
+def test_a_title_stands_on_one_line_over_a_narrow_table() -> None:
+    lines = as_text(Table("A title of some length", ["x"], [["1"]], [])).splitlines()
+    assert lines[:3] == ["A title of some length", "x", "1"]
+
+
 def test_csv_gives_numbers_in_columns_of_their_own() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(table()))))
     first, paper = rows
