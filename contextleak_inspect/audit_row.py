@@ -276,10 +276,10 @@ def _anytime(
     e_process = integrated = None
     if both or not known:
         values = bets(pairs, first, cuts, chances, drawn, goal)
-        e_process = bound(*values, method="pair_e_process")
+        e_process = bound(*values, method="e_process")
     if known:
         values = bets(pairs, first, cuts, chances, chances, goal)
-        integrated = bound(*values, method="pair_e_process, noise integrated")
+        integrated = bound(*values, method="e_process, noise integrated")
     return e_process, integrated
 
 

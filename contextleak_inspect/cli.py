@@ -102,7 +102,12 @@ main.add_command(verify)
     help="Cosine between their difference and the detector's direction (esa).",
 )
 @click.option(
-    "--options", "n_options", type=int, default=2, show_default=True, help="Labels (label_rr)."
+    "--options",
+    "n_options",
+    type=int,
+    default=3,
+    show_default=True,
+    help="What label_rr may release: the labels, and that there is none.",
 )
 @click.option(
     "--target-fpr",

@@ -58,6 +58,7 @@ SCORING_FIELDS = frozenset({
     "n_keywords",
     "threshold",
     "target_fpr",
+    "fixed_fpr",
     "confidence",
     "bound",
     "stop_at",
@@ -133,6 +134,9 @@ class AuditConfig(BaseModel):
     # Scoring
     threshold: Literal["fixed", "fixed_rank", "holdout", "grid", "dkw"] = "fixed_rank"
     target_fpr: float = Field(default=0.1, gt=0, lt=1)
+    fixed_fpr: float | None = Field(
+        default=None, gt=0, lt=1, description="of the fixed threshold, by theory; None is half-way"
+    )
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
     bound: Literal["clopper_pearson", "e_process"] = "clopper_pearson"
     stop_at: float | None = Field(default=None, gt=0, description="stop once the bound is above")
@@ -386,6 +390,13 @@ def _check_scoring(c: AuditConfig) -> None:
         raise ValueError(
             "threshold 'grid' lies between numbers of votes, which membership 'logprob' has none "
             "of; use 'fixed_rank', 'holdout' or 'dkw'"
+        )
+    if c.fixed_fpr is not None and (
+        c.threshold != "fixed" or c.defense not in GAUSSIAN_DEFENSES or c.calls == "frozen"
+    ):
+        raise ValueError(
+            "fixed_fpr says where theory puts the threshold 'fixed' of 'rnm' and 'esa', got "
+            f"threshold {c.threshold!r} of {c.defense!r} with calls={c.calls!r}; leave it out"
         )
     if c.stop_at is not None:
         if c.bound != "e_process":

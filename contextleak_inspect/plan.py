@@ -54,6 +54,7 @@ class Row(NamedTuple):
         method: Name of the bound; "any" where nothing can show the ε asked for.
         model_based: It assumes answers that do not vary, and these do: no bound.
         cut: How the score is cut.
+        arguments: What the task is told for it, but for the trials; None where no task reports it.
         trials: Trials of both worlds together; None where no number is enough.
         calls: Model calls, one set of answers a trial.
         calls_paired: Model calls in paired mode; None where that does not hold.
@@ -65,15 +66,22 @@ class Row(NamedTuple):
     method: str
     model_based: bool
     cut: str
+    arguments: dict[str, str] | None
     trials: int | None
     calls: int | None
     calls_paired: int | None
     power_at: Power
 
 
+class _Cut(NamedTuple):
+    label: str
+    power: Power
+    arguments: dict[str, str] | None
+
+
 class _Method(NamedTuple):
     name: str
-    cuts: list[tuple[str, Power]]
+    cuts: list[_Cut]
     paired: bool
     model_based: bool = False
 
@@ -127,36 +135,38 @@ def smallest_trials(power: Power, wanted: float, most: int) -> int | None:
 
 def _rows(planned: Planned, release: Release) -> Iterator[Row]:
     if release.truth <= planned.show:
-        yield Row(release.claimed, release.truth, "any", False, "", None, None, None, _never)
+        yield Row(release.claimed, release.truth, "any", False, "", None, None, None, None, _never)
         return
     shards = release.law.canary_in.size - 1
     for method in _methods(planned, release):
-        per_world, cut, power = _fewest(method.cuts, planned.power)
+        per_world, cut = _fewest(method.cuts, planned.power)
         calls = None if per_world is None else model_calls(shards, 2 * per_world, 1)
         yield Row(
             claimed=release.claimed,
             true_epsilon=release.truth,
             method=method.name,
             model_based=method.model_based,
-            cut=cut,
+            cut=cut.label,
+            arguments=cut.arguments,
             trials=None if per_world is None else 2 * per_world,
             calls=calls.reuse_noise if calls else None,
             calls_paired=calls.paired if calls and method.paired and shards > 1 else None,
-            power_at=power,
+            power_at=cut.power,
         )
 
 
-def _fewest(cuts: list[tuple[str, Power]], wanted: float) -> tuple[int | None, str, Power]:
+def _fewest(cuts: list[_Cut], wanted: float) -> tuple[int | None, _Cut]:
     """The cut that needs the fewest trials; most others are ruled out by one look."""
-    best: tuple[int | None, str, Power] = (None, cuts[0][0] if cuts else "", _never)
+    best: int | None = None
+    which = _Cut(cuts[0].label if cuts else "", _never, None)
     most = MOST_TRIALS // 2
-    for cut, power in cuts:
-        if most < 1 or (best[0] is not None and power(most) < wanted):
+    for cut in cuts:
+        if most < 1 or (best is not None and cut.power(most) < wanted):
             continue
-        found = smallest_trials(power, wanted, most)
+        found = smallest_trials(cut.power, wanted, most)
         if found is not None:
-            best, most = (found, cut, power), found - 1
-    return best
+            best, which, most = found, cut, found - 1
+    return best, which
 
 
 def _methods(planned: Planned, release: Release) -> Iterator[_Method]:
@@ -169,10 +179,22 @@ def _methods(planned: Planned, release: Release) -> Iterator[_Method]:
     def label(i: int) -> str:
         return f"fixed, FPR {fpr[i]:.2g}" if release.scores else "fixed"
 
-    def cuts(power: _TestPower, useful: NDArray[np.bool_]) -> list[tuple[str, Power]]:
+    def fixed(i: int) -> dict[str, str] | None:
+        """What tells the task to cut there: theory's FPR is that of no vote for the canary."""
+        if not release.scores:
+            return {}
+        if release.noisy:
+            return (
+                {"threshold": "fixed", "fixed_fpr": f"{by_theory:.4g}"}
+                if 0 < (by_theory := float(tests[i][0])) < 1
+                else None
+            )
+        return {"threshold": "fixed"} if i == 0 else None  # between none and one vote
+
+    def cuts(power: _TestPower, useful: NDArray[np.bool_]) -> list[_Cut]:
         """The tests in question, the most telling first."""
         return [
-            (label(int(i)), partial(power, tests[i], claim))
+            _Cut(label(int(i)), partial(power, tests[i], claim), fixed(int(i)))
             for i in np.argsort(-gains)
             if useful[i]
         ]
@@ -188,10 +210,11 @@ def _methods(planned: Planned, release: Release) -> Iterator[_Method]:
             for found in [growth(seen, hits, claim, drawn=drawn)]
         )
 
-    def bets(gain: float, side: int, i: int, *, drawn: bool) -> list[tuple[str, Power]]:
+    def bets(gain: float, side: int, i: int, *, drawn: bool) -> list[_Cut]:
         name, seen, hits = sides[side]
         power = partial(pair_power, seen, hits[i], claim, drawn=drawn)
-        return [(label(i) + name, power if gain > 0 else _never)]
+        told = {"bound": "e_process", "stop_at": f"{claim.epsilon:g}"}
+        return [_Cut(label(i) + name, power if gain > 0 else _never, told)]
 
     shows = unclipped_epsilon(tpr, fpr, delta=claim.delta) > claim.epsilon
     count = partial(clopper_pearson_power, law)
@@ -200,7 +223,9 @@ def _methods(planned: Planned, release: Release) -> Iterator[_Method]:
         fpr_at = planned.target_fpr
         rank = partial(fixed_rank_power, law, release.tests, claim, fpr=fpr_at)
         # where answers vary, the two worlds of a pair share them and the rank is not independent
-        yield _Method("clopper_pearson", [(f"fixed_rank, FPR {fpr_at:g}", rank)], paired=not varies)
+        told = {"threshold": "fixed_rank", "target_fpr": f"{fpr_at:g}"}
+        cut = _Cut(f"fixed_rank, FPR {fpr_at:g}", rank, told)
+        yield _Method("clopper_pearson", [cut], paired=not varies)
     if release.gaussian:
         mu = gdp_mu(claim.epsilon, claim.delta)
         with np.errstate(invalid="ignore"):  # both rates 0 or both 1
@@ -209,17 +234,15 @@ def _methods(planned: Planned, release: Release) -> Iterator[_Method]:
         yield _Method(
             "gaussian_clopper_pearson", cuts(read, far_apart), paired=True, model_based=varies
         )
-    yield _Method("pair_e_process", bets(*best_bet(drawn=True), drawn=True), paired=True)
+    yield _Method("e_process", bets(*best_bet(drawn=True), drawn=True), paired=True)
     if release.noisy:
         gain, side, i = best_bet(drawn=False)
-        yield _Method(
-            "pair_e_process, noise integrated", bets(gain, side, i, drawn=False), paired=True
-        )
+        yield _Method("e_process, noise integrated", bets(gain, side, i, drawn=False), paired=True)
         limits = partial(betting_power, law, tests[i], claim)
-        yield _Method("betting, noise integrated", [(label(i), limits)], paired=True)
+        yield _Method("betting, noise integrated", [_Cut(label(i), limits, None)], paired=True)
     for name, anytime in [("accuracy_clopper_pearson", False), ("accuracy_e_process", True)]:
         guess = partial(accuracy_power, release.accuracy, claim, anytime=anytime)
-        yield _Method(name, [("fixed, best accuracy", guess)], paired=False)
+        yield _Method(name, [_Cut("fixed, best accuracy", guess, None)], paired=False)
 
 
 def _never(_: int) -> float:

@@ -33,7 +33,7 @@ class Planned:
         neighbouring: Which neighbours the noise is calibrated for; exemplars are replaced.
         distance: Between the two output embeddings (esa).
         cos_angle: Cosine between their difference and the detector's direction (esa).
-        n_options: Number of labels (label_rr).
+        n_options: What label_rr may release: the labels, and that a reply holds none.
         target_fpr: FPR of the fixed_rank threshold.
         power: Chance with which ε is to be shown.
         confidence: Probability with which the bound holds.
@@ -50,7 +50,7 @@ class Planned:
     neighbouring: Neighbouring = "replace_one"
     distance: float = math.sqrt(2)
     cos_angle: float = 1.0
-    n_options: int = 2
+    n_options: int = 3
     target_fpr: float = 0.1
     power: float = 0.8
     confidence: float = 0.95

@@ -83,7 +83,7 @@ def pair_bound(
     return epsilon_bound(
         state.value,
         confidence=state.confidence,
-        method="pair_e_process, running maximum",
+        method="e_process, running maximum",
         threshold_rule=threshold_rule,
         delta=state.delta,
         ceiling=min(float(GRID[-1]), pair_ceiling(state.pairs, state.delta, target)),

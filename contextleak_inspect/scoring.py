@@ -5,6 +5,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from contextleak_inspect.bounds import Observation, Scope, Setting
 from contextleak_inspect.calibration import (
@@ -211,9 +212,16 @@ def perfect_scores(config: AuditConfig) -> tuple[float, float]:
 
 
 def fixed_threshold(config: AuditConfig, row: Row) -> float:
-    """The threshold that theory gives before any trial: half-way between the perfect scores."""
+    """The threshold that theory gives before any trial: half-way between the perfect scores.
+
+    With `fixed_fpr`, where a model that never errs has that FPR; half-way where there is no noise.
+    """
     if row.level in {"histogram", "embedding"}:
-        return sum(perfect_scores(config)) / 2
+        out, inside = perfect_scores(config)
+        noise = score_noise(config, row) or 0.0
+        if config.fixed_fpr is not None and 0 < noise < math.inf:
+            return out + noise * float(-ndtri(config.fixed_fpr))
+        return (out + inside) / 2
     return 0.5 if row.one_bit else 0.0
 
 
@@ -256,6 +264,8 @@ def rescored(
         "confidence": confidence,
     }
     given = {name: value for name, value in changes.items() if value is not None}
+    if given.get("threshold", "fixed") != "fixed":
+        given["fixed_fpr"] = None
     return audit_config(config.record() | given) if given else config
 
 

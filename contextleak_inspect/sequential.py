@@ -85,7 +85,7 @@ def epsilon_from_pairs(
     return epsilon_bound(
         smallest_accepted(evidence, floor if delta > 0 else None),
         confidence=confidence,
-        method="pair_e_process",
+        method="e_process",
         threshold_rule=threshold_rule,
         delta=delta,
         ceiling=pair_ceiling(pairs, delta, target),

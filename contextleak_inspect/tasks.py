@@ -48,6 +48,7 @@ def contextleak_classification(
     bound: str | None = None,
     threshold: str | None = None,
     target_fpr: float = 0.1,
+    fixed_fpr: float | None = None,
     confidence: float = 0.95,
     neighbouring: str = "replace_one",
     noise_calibration: str = "analytic",
@@ -96,6 +97,8 @@ def contextleak_classification(
         bound: Which bound is called "ε ≥": clopper_pearson, or e_process (valid at any time).
         threshold: fixed, fixed_rank, holdout, grid or dkw.
         target_fpr: FPR of fixed_rank and of the paper's empirical ε.
+        fixed_fpr: FPR at which theory puts the threshold fixed, for rnm and esa; None cuts half-way
+            between the two worlds of a model that never errs.
         confidence: Probability that each bound holds.
         neighbouring: What the noise is calibrated for: replace_one or add_remove. The attack
             replaces an example.

@@ -41,6 +41,7 @@ def contextleak_generation(
     bound: str | None = None,
     threshold: str | None = None,
     target_fpr: float = 0.1,
+    fixed_fpr: float | None = None,
     confidence: float = 0.95,
     neighbouring: str = "replace_one",
     noise_calibration: str = "analytic",
@@ -95,6 +96,7 @@ def contextleak_generation(
         bound: Which bound is called "ε ≥": clopper_pearson, or e_process (valid at any time).
         threshold: fixed, fixed_rank, holdout, grid or dkw.
         target_fpr: FPR of fixed_rank and of the paper's empirical ε.
+        fixed_fpr: FPR at which theory puts the threshold fixed, for esa; None cuts half-way.
         confidence: Probability that each bound holds.
         neighbouring: What the noise is calibrated for: replace_one or add_remove.
         noise_calibration: analytic, or classical to reproduce others.

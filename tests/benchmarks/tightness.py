@@ -17,7 +17,7 @@ SIZES = (50, 500, 5000)
 # Coverage alone needs these: thresholds far in the tail, and trials made to fail.
 NOT_SHOWN = (
     "betting, worst threshold",
-    "pair_e_process, worst threshold",
+    "e_process, worst threshold",
     "clopper_pearson, failed trials",
 )
 

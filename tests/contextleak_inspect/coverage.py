@@ -162,7 +162,7 @@ def ever_refuted(world: World, pairs: int, audits: int, seed: int) -> Iterator[R
     more = draw_audit(world, rng, 10**6, 1)
     true_mean = float(trial_values(world, more, world.worst)[0].mean())
     for method, payoffs in (
-        ("pair_e_process, at any time", pair_payoffs(inside, outside, world.truth, DELTA)),
+        ("e_process, at any time", pair_payoffs(inside, outside, world.truth, DELTA)),
         ("betting lower limit, at any time", (inside - true_mean) / true_mean),
     ):
         wealth = np.zeros((audits, pairs))

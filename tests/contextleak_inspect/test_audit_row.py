@@ -137,7 +137,7 @@ def test_every_number_says_where_it_comes_from():
     assert histogram.paper.kind == "plug_in"
     assert histogram.paper.ceiling == pytest.approx(2.3026, abs=1e-4)
     assert label.bound.threshold_rule == "fixed"
-    assert histogram.integrated.method == "pair_e_process, noise integrated, running maximum"
+    assert histogram.integrated.method == "e_process, noise integrated, running maximum"
 
 
 def test_the_named_bound_is_the_main_one():

@@ -22,7 +22,7 @@ def test_plan_prints_trials_and_calls_and_draws_them(tmp_path):
         "plan", "--epsilon", "1", "--claimed", "4,inf", "--plot", str(tmp_path / "plan.svg")
     )
     assert result.exit_code == 0, result.output
-    assert "pair_e_process, noise integrated" in result.output
+    assert "e_process, noise integrated" in result.output
     assert "<svg" in (tmp_path / "plan.svg").read_text(encoding="utf-8")
 
 

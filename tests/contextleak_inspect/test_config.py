@@ -89,6 +89,8 @@ def test_randomised_response_is_pure():
         ({"vote_balance": "tied"}, "odd ensemble ≥ 3, got 10"),
         ({"vote_balance": "tied", "ensemble": 1}, "odd ensemble ≥ 3, got 1"),
         ({"vote_balance": "tied", "defense": "none"}, "votes of 'rnm', not 'none'"),
+        ({"fixed_fpr": 0.1}, "threshold 'fixed_rank' of 'rnm'"),
+        ({"defense": "label_rr", "threshold": "fixed", "fixed_fpr": 0.1}, "of 'label_rr'"),
         ({"membership": "logprob"}, "the model's own reply, which 'rnm' does not release"),
         ({"membership": "logprob", "defense": "llm_judge"}, "does not release"),
         ({"defense": "none", "threshold": "grid"}, "use threshold 'fixed'"),

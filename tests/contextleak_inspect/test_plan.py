@@ -1,15 +1,22 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from contextleak_inspect.bounds import Outcomes
 from contextleak_inspect.calibration import analytic_sigma, vote_sensitivity
+from contextleak_inspect.config import audit_config
 from contextleak_inspect.estimators import epsilon_lower_bound
 from contextleak_inspect.plan import model_calls, plan, smallest_trials
 from contextleak_inspect.plan_report import plan_table
-from contextleak_inspect.releases import Planned
+from contextleak_inspect.possible import possible
+from contextleak_inspect.power import Claim, clopper_pearson_power
+from contextleak_inspect.rao_blackwell import hit_probability
+from contextleak_inspect.releases import Planned, releases
+from contextleak_inspect.scoring import Row, fixed_threshold, score_noise
 from contextleak_inspect.sequential import epsilon_from_pairs
+from contextleak_inspect.vote_laws import vote_law
 
 
 def rows_of(**settings):
@@ -66,7 +73,7 @@ def test_integrating_the_noise_out_saves_trials():
     rows = rows_of(show=1.0, claimed=(4.0,))
     drawn, integrated = (
         next(row for key, row in rows.items() if key[0] == name)
-        for name in ("pair_e_process", "pair_e_process, noise integrated")
+        for name in ("e_process", "e_process, noise integrated")
     )
     assert integrated.trials < drawn.trials / 5
 
@@ -108,7 +115,7 @@ def test_planned_trials_have_the_power_and_a_third_of_them_does_not(settings):
         assert row.power_at(max(1, row.trials // 6)) < planned.power
 
 
-@pytest.mark.parametrize("method", ["clopper_pearson", "pair_e_process, noise integrated"])
+@pytest.mark.parametrize("method", ["clopper_pearson", "e_process, noise integrated"])
 def test_paired_answers_do_not_cost_power(method):
     planned = Planned(show=1.0, claimed=(4.0,), false_votes=0.05, misses=0.05)
     row = next(row for row in plan(planned) if row.method == method)
@@ -128,8 +135,6 @@ def test_paired_answers_do_not_cost_power(method):
             bound = epsilon_lower_bound(Outcomes(hits, n), Outcomes(alarms, n), delta=1e-5)
         else:
             assert row.cut.endswith("misses")
-            from contextleak_inspect.rao_blackwell import hit_probability
-
             f_in, f_out = (hit_probability(v, noise, threshold) for v in (x, y))
             bound = epsilon_from_pairs(1 - f_out, 1 - f_in, delta=1e-5)
         shown += bound.value >= 1.0
@@ -162,3 +167,67 @@ def test_the_table_says_what_it_rests_on():
     assert any("gaussian_clopper_pearson *" in line for line in lines)
     assert "*: no bound" in text
     assert "220 calls" in text
+
+
+def commands(planned):
+    """Arguments of each command that the plan prints, as the command line would send them."""
+    printed = [
+        line.split()
+        for line in plan_table(planned, plan(planned)).splitlines()
+        if line.startswith("inspect eval")
+    ]
+    return [
+        dict(word.split("=", 1) for flag, word in pairwise(words) if flag == "-T")
+        for words in printed
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"claimed": (4.0, math.inf), "false_votes": 0.02, "misses": 0.05, "delta": 1e-6},
+        {"defense": "esa", "claimed": (8.0,), "ensemble": 5, "neighbouring": "add_remove"},
+        {"defense": "label_rr", "claimed": (2.0,), "delta": 0.0, "confidence": 0.9},
+        {"defense": "none", "misses": 0.1},
+        {"claimed": (1.0,), "level": "label", "show": 0.3},
+    ],
+)
+def test_every_printed_command_is_an_audit(settings):
+    planned = Planned(**{"show": 1.0, **settings})
+    task = "generation" if planned.defense == "esa" else "classification"
+    found = [audit_config({"task": task, **given}) for given in commands(planned)]
+    assert len(found) == sum(
+        row.trials is not None and row.arguments is not None for row in plan(planned)
+    )
+    assert {c.delta for c in found} == {planned.delta}
+    assert {c.ensemble for c in found} <= {planned.ensemble, 1}
+    assert {(c.confidence, c.neighbouring) for c in found} == {
+        (planned.confidence, planned.neighbouring)
+    }
+    assert {c.bound for c in found} == {"clopper_pearson", "e_process"}
+
+
+# The audit's own threshold and noise give the rates, and so the power, that the plan counts on.
+@pytest.mark.parametrize("claimed", [4.0, math.inf])
+def test_the_audit_cuts_where_the_plan_says(claimed):
+    planned = Planned(show=1.0, claimed=(claimed,), false_votes=0.02, misses=0.05)
+    row = next(row for row in plan(planned) if row.method == "clopper_pearson")
+    told = next(c for c in commands(planned) if c.get("threshold") == "fixed")
+    config, seen = audit_config(told), Row("histogram", claimed)
+    k = np.arange(11)
+    hit = hit_probability(2 * k - 10, score_noise(config, seen), fixed_threshold(config, seen))
+    law = vote_law(10, false_votes=0.02, misses=0.05)
+    n, claim = config.trials // 2, Claim(1.0, 1e-5, 0.05)
+    power = clopper_pearson_power(law, hit, claim, n)
+    assert power == pytest.approx(row.power_at(n), abs=1e-3)
+    assert power >= 0.8 - 1e-3
+
+
+# An unread reply is an option of its own: two labels make three.
+def test_randomized_response_is_planned_as_it_is_audited():
+    planned = Planned(show=1.0, defense="label_rr", claimed=(2.0,), delta=0.0)
+    row = next(row for row in plan(planned) if row.method == "clopper_pearson")
+    config = audit_config({"defense": "label_rr", "trials": row.trials, "balanced": True})
+    seen = possible(config, Row("label", 2.0), n_labels=2)
+    [release] = releases(planned)
+    assert release.accuracy == pytest.approx(seen.accuracy)

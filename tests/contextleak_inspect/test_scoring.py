@@ -147,6 +147,16 @@ def test_rescoring_changes_the_claim_only():
     )
 
 
+def test_the_fixed_threshold_has_the_fpr_that_is_asked_for():
+    config = audit_config({"epsilon": "4,inf", "threshold": "fixed", "fixed_fpr": 0.03})
+    noisy, clear = Row("histogram", 4.0), Row("histogram", math.inf)
+    threshold, noise = fixed_threshold(config, noisy), score_noise(config, noisy)
+    assert 0.5 * math.erfc((threshold + 10) / noise / math.sqrt(2)) == pytest.approx(0.03)
+    assert fixed_threshold(config, clear) == -9
+    assert rescored(config, threshold="holdout").fixed_fpr is None
+    assert rescored(config, epsilon="2").fixed_fpr == 0.03
+
+
 @pytest.mark.filterwarnings("ignore:the classical Gaussian")
 def test_classical_noise_reproduces_others():
     config = audit_config({"epsilon": "8", "noise_calibration": "classical"})
