@@ -24,7 +24,8 @@ def plan_table(planned: Planned, rows: Sequence[Row]) -> str:
         ).rstrip()
         for line in cells
     ]
-    return "\n".join([*_above(planned), "", *table, "", *_below(planned, rows)])
+    lines = [*_above(planned), "", *table, "", *_below(planned, rows)]
+    return "\n".join([*lines, *_commands(planned, rows)])
 
 
 def save_plot(planned: Planned, rows: Sequence[Row], path: Path) -> None:
@@ -81,7 +82,7 @@ def _above(planned: Planned) -> list[str]:
     if p.defense == "esa":
         facts.append(f"outputs {p.distance:.3g} apart, cosine {p.cos_angle:.3g}")
     if p.defense == "label_rr":
-        facts.append(f"{p.n_options} labels")
+        facts.append(f"{p.n_options} options, no label included")
     if p.defense in {"rnm", "esa"}:
         facts.append(f"noise for {p.neighbouring}, exemplars replaced")
     return [
@@ -117,6 +118,36 @@ def _below(planned: Planned, rows: Sequence[Row]) -> list[str]:
             f"frozen: if the model always answers alike, {frozen} calls give ε exactly, for the"
             " mechanism with those answers."
         )
+    return lines
+
+
+def _commands(planned: Planned, rows: Sequence[Row]) -> list[str]:
+    """A line to copy for each row that a task reports, and which rows none does."""
+    p = planned
+    kind = "generation" if p.defense == "esa" else "classification"
+    plain = [f"inspect eval tasks/contextleak_{kind}.py --model MODEL -T defense={p.defense}"]
+    plain += [f"-T delta={p.delta:g}"] * (p.delta != (0 if p.defense == "label_rr" else 1e-5))
+    plain += [f"-T ensemble={p.ensemble}"] * (p.defense in {"rnm", "esa"} and p.ensemble != 10)
+    plain += [f"-T neighbouring={p.neighbouring}"] * (p.neighbouring != "replace_one")
+    plain += [f"-T confidence={p.confidence:g}"] * (p.confidence != 0.95)
+    lines = []
+    for row in rows:
+        if row.trials is None or row.arguments is None:
+            continue
+        told = {"trials": str(row.trials), "balanced": "true", **row.arguments}
+        if row.claimed is not None:
+            told = {"epsilon": f"{row.claimed:g}", **told}
+        words = " ".join(f"-T {name}={value}" for name, value in told.items())
+        lines += [f"# {_cells(row)[0]}, {_cells(row)[2]}, {row.cut}", f"{' '.join(plain)} {words}"]
+    unreported = sorted({row.method for row in rows if row.trials and row.arguments is None})
+    if lines:
+        lines = [
+            "",
+            "To run a row (calls=paired in the place of balanced=true where paired has a number):",
+            *lines,
+        ]
+    if unreported:
+        lines += ["", f"Which no task reports, only Python: {'; '.join(unreported)}."]
     return lines
 
 
