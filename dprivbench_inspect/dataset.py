@@ -86,7 +86,7 @@ def load_questions(
         questions, revision = _from_hub(category, revision)
         differences = release_differences(questions, category)
     else:
-        path = Path(source)
+        path = Path(source).expanduser()  # a shell leaves the ~ of source=~/… alone
         if not path.exists():
             raise FileNotFoundError(f"source {source!r} is neither bundled, hub nor a path here")
         if path.is_dir():

@@ -178,7 +178,7 @@ def _related(question: Question, library: Library, claims: Sequence[Question]) -
 def _release_library(loaded: Loaded, theorems: Path | None) -> Library:
     folders = [theorems] if theorems else []
     if loaded.source != "hub":
-        folders.append(Path(loaded.source))
+        folders.append(Path(loaded.source).expanduser())
     found = find_release_theorems(*folders)
     if found is None:
         raise ValueError(

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from dprivbench_inspect.files import parse_json, parse_yaml, read_text
 
 # Stands in every bundled data file, so that a training set that holds them can be found out.
 DO_NOT_TRAIN = (
@@ -141,6 +142,13 @@ class Question(BaseModel):
             return "yes" if value else "no"
         return value.strip().rstrip(".").lower() if isinstance(value, str) else value
 
+    @field_validator("function_id", mode="before")
+    @classmethod
+    def _a_number(cls, value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError("Input should be a number")
+        return value
+
     @field_validator("question")
     @classmethod
     def _keeps_its_backslashes(cls, value: str) -> str:
@@ -186,11 +194,7 @@ def parse_questions(records: Iterable[object], where: str) -> list[Question]:
         try:
             question = Question.model_validate(fields)
         except ValidationError as error:
-            details = "; ".join(
-                f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}, got {e['input']!r:.80}"
-                for e in error.errors()
-            )
-            broken.append(f"record {number}: {details}")
+            broken.append(f"record {number}: {'; '.join(map(_what_is_wrong, error.errors()))}")
             continue
         if question.id in seen:
             broken.append(
@@ -206,6 +210,15 @@ def parse_questions(records: Iterable[object], where: str) -> list[Question]:
     return questions
 
 
+def _what_is_wrong(error: Any) -> str:
+    field, message = ".".join(map(str, error["loc"])), error["msg"].removeprefix("Value error, ")
+    if error["type"] == "missing":
+        return f"{field} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{field} is no field of a question"
+    return f"{field or 'record'}: {message}, got {error['input']!r:.80}"
+
+
 def read_questions(path: Path) -> list[Question]:
     """Questions of one file in our form: .jsonl (a record a line), .json or .yaml (a list).
 
@@ -214,30 +227,16 @@ def read_questions(path: Path) -> list[Question]:
     Raises:
         ValueError: The file cannot be read as such; says file and line or record number.
     """
-    text = read_text(path)
-    if path.suffix == ".jsonl":
+    suffix, text = path.suffix.lower(), read_text(path)
+    if suffix not in {".jsonl", ".json", ".yaml", ".yml"}:
+        raise ValueError(f"{path}: expected a file .jsonl, .json or .yaml")
+    if suffix == ".jsonl":
         return parse_questions(_without_notice(_json_lines(text, path)), str(path))
-    try:
-        records = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (json.JSONDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
+    records = parse_json(text, str(path)) if suffix == ".json" else parse_yaml(text, str(path))
     if not isinstance(records, list):
-        raise ValueError(f"{path}: expected a list of questions, got {type(records).__name__}")
+        kind = "nothing" if records is None else type(records).__name__
+        raise ValueError(f"{path}: expected a list of questions, got {kind}")
     return parse_questions(_without_notice(records), str(path))
-
-
-def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, with or without the mark at its start that Windows writes.
-
-    Raises:
-        ValueError: It is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
-        ) from error
 
 
 def _without_notice(records: Iterable[object]) -> Iterable[object]:
@@ -247,10 +246,7 @@ def _without_notice(records: Iterable[object]) -> Iterable[object]:
 def _json_lines(text: str, path: Path) -> Iterable[object]:
     for number, line in enumerate(text.split("\n"), start=1):  # no other mark ends a line of JSON
         if line.strip():
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from error
+            yield parse_json(line, f"{path}, line {number}")
 
 
 def questions_hash(questions: Sequence[Question]) -> str:

@@ -4,7 +4,6 @@ Question texts stay as they stand there. What gives the answer away (comments, h
 perturbed, the sensitivity) goes to `Question.release` and never into a prompt.
 """
 
-import json
 import math
 import re
 from collections import Counter
@@ -12,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dprivbench_inspect.questions import TOPICS, Question, parse_questions, read_text
+from dprivbench_inspect.files import parse_json, read_text
+from dprivbench_inspect.questions import TOPICS, Question, parse_questions
 
 HUB_DATASET = "erchiw/DPriv-Bench"
 N_FUNCTIONS = 49
@@ -64,12 +64,12 @@ def release_questions(parts: Iterable[Part]) -> list[Question]:
                     f"{where}, record {number}: expected a mapping, got {record!r:.80}"
                 )
             known = {key: value for key, value in record.items() if not _is_nan(value)}
-            if not isinstance(_plain_number(known.get("question_id")), int):
+            if type(_plain_number(known.get("question_id"))) is not int:
                 raise ValueError(
                     f"{where}, record {number}: question_id must be a whole number, "
                     f"got {record.get('question_id')!r}"
                 )
-            if mechanism is None and known.get("topic") not in _TOPIC_SLUGS:
+            if mechanism is None and str(known.get("topic")) not in _TOPIC_SLUGS:
                 raise ValueError(
                     f"{where}, record {number}: topic {record.get('topic')!r} is not one of "
                     f"{sorted(_TOPIC_SLUGS)}"
@@ -113,7 +113,7 @@ def read_release(path: Path, category: int) -> list[Question]:
 
 def is_release_file(path: Path) -> bool:
     """Whether the file holds records as the release writes them, which carry a question_id."""
-    if path.suffix != ".json":
+    if path.suffix.lower() != ".json":
         return False
     records = _read_records(path)
     return any(isinstance(record, dict) and "question_id" in record for record in records)
@@ -175,7 +175,7 @@ def _category_2(record: dict[str, Any]) -> dict[str, Any]:
         "topic": _TOPIC_SLUGS[record["topic"]],
         "subject": record.get("subject"),
         # Two perturbations at once fit no single group.
-        "perturbation": "none" if mode is None else _PERTURBATIONS.get(mode),
+        "perturbation": "none" if mode is None else _PERTURBATIONS.get(str(mode)),
         "error_pattern": "literature_error" if mode == "natural_error" else None,
         "release": {key: record.get(key) for key in other}
         | {"negative_mode": mode, "pdf_links": links},
@@ -230,10 +230,7 @@ def _mechanism_of(path: Path) -> str | None:
 
 
 def _read_records(path: Path) -> list[object]:
-    try:  # the release writes NaN for what is not there, which Python's reader takes
-        records = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}: {error}") from error
+    records = parse_json(read_text(path), str(path))
     if not isinstance(records, list):
         raise ValueError(f"{path}: expected a list of records, got {type(records).__name__}")
     return records

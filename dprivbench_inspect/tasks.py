@@ -32,6 +32,7 @@ from dprivbench_inspect.dataset import (
     provenance,
     question_dataset,
 )
+from dprivbench_inspect.exemplars import EXEMPLARS
 from dprivbench_inspect.hard_track import find_embedder, hard_track
 from dprivbench_inspect.noise_scorer import noise_scale
 from dprivbench_inspect.questions import Question
@@ -145,7 +146,7 @@ def dprivbench_hard(
     track = hard_track(
         given.help,
         load_questions(2, given.source, given.revision),
-        Path(given.theorems) if given.theorems else None,
+        Path(given.theorems).expanduser() if given.theorems else None,
         k=given.k,
         distractors=given.distractors,
         embed=find_embedder(given.embedder) if given.embedder else None,
@@ -231,6 +232,11 @@ def dprivbench_grader_check() -> Task:
 def _verdict_task(
     name: str, given: Arguments, loaded: Loaded, questions: Sequence[Question], headline: str
 ) -> Task:
+    lacking = sorted({q.mechanism for q in questions if q.mechanism} - EXEMPLARS.keys())
+    if given.prompt == "one_shot" and lacking:
+        raise ValueError(
+            f"prompt=one_shot has no worked example for mechanisms {lacking}; use prompt=zero_shot"
+        )
     return Task(
         dataset=question_dataset(questions, name),
         solver=ask_verdict(given.prompt),

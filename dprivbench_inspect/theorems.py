@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dprivbench_inspect.questions import Question, Reference, read_text
+from dprivbench_inspect.files import parse_json, read_text
+from dprivbench_inspect.questions import Question, Reference
 
 _DATA = Path(__file__).parent / "data"
 THEOREMS = _DATA / "theorems.yaml"
@@ -162,10 +163,7 @@ def _release_id(kinds: Mapping[int, bool], number: str) -> str:
 def _json(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; the release's theorems need it")
-    try:
-        records = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}: {error}") from error
+    records = parse_json(read_text(path), str(path))
     if not isinstance(records, list):
         raise ValueError(f"{path}: expected a list, got {type(records).__name__}")
     return records

@@ -125,7 +125,8 @@ def test_a_file_that_windows_wrote_is_read(
         (b"[{]}", r"mine\.\w+(, line 1)?:"),
         (b"\x00", "mine"),
         (b'"a"', "expected a (list of questions, got str|mapping, got 'a')"),
-        (b'{"id": "a"}', r"expected a list|record 1: category: Field required"),
+        (b'{"id": "a"}', r"expected a list|record 1: category is missing; question is missing"),
+        (b"", "expected a list of questions, got nothing|Expecting value"),
     ],
 )
 def test_a_file_that_is_no_list_of_questions_is_refused_in_one_line(
@@ -133,10 +134,29 @@ def test_a_file_that_is_no_list_of_questions_is_refused_in_one_line(
 ) -> None:
     file = tmp_path / f"mine{suffix}"
     file.write_bytes(data)
+    if suffix == ".jsonl" and not data:
+        assert read_questions(file) == []
+        return
     with pytest.raises(ValueError, match=message) as caught:
         read_questions(file)
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("id,question,label\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"mine\.csv: expected a file \.jsonl, \.json or \.yaml"):
+        read_questions(file)
+
+
+def test_a_switch_is_no_number_and_a_foreign_field_is_named() -> None:
+    with pytest.raises(ValueError, match="function_id: Input should be a number, got True"):
+        parse_questions([record(function_id=True)], "mine")
+    with pytest.raises(ValueError, match="record 1: id is missing; category is missing; question"):
+        parse_questions([{"prompt": "x"}], "mine")
+    with pytest.raises(ValueError, match="prompt is no field of a question"):
+        parse_questions([record(prompt="x")], "mine")
 
 
 def test_the_hash_moves_with_ids_texts_labels_and_order_only() -> None:

@@ -153,6 +153,8 @@ def test_a_sibling_shares_the_topic_so_numbers_of_an_older_numbering_are_left_ou
         (category_2_record(2, question_tex=""), "record 2: question"),
         (category_2_record(2, question_id=None), "record 2: question_id must be a whole number"),
         (category_2_record(2, question_id="two"), "record 2: question_id .*'two'"),
+        (category_2_record(2, question_id=True), "record 2: question_id .*True"),
+        (category_2_record(2, topic=["SVT"]), r"record 2: topic \['SVT'\] is not one of"),
         (category_2_record(1), "record 2: id 'cate_2-1' stands in record 1 already"),
         (category_2_record(2, topic="dp-sdg"), "record 2: topic 'dp-sdg' is not one of"),
         (category_2_record(2, subject=None), "record 2: .*subject"),

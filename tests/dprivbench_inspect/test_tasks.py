@@ -89,6 +89,17 @@ def test_unknown_topics_and_subjects_are_refused() -> None:
     assert {(sample.metadata or {})["subject"] for sample in chosen} == {TOPICS[topic].subject}
 
 
+def test_a_worked_example_is_there_for_every_question_or_the_run_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    text = "{id: a, category: 1, mechanism: staircase, function_id: 1, question: q, label: 'no'}"
+    (tmp_path / "mine.yaml").write_text(f"- {text}", encoding="utf-8")
+    assert len(dprivbench_cat1(source="~/mine.yaml").dataset) == 1
+    with pytest.raises(ValueError, match=r"no worked example for mechanisms \['staircase'\]"):
+        dprivbench_cat1(source="~/mine.yaml", prompt="one_shot")
+
+
 def test_the_command_line_prints_one_line_and_no_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "inspect_ai", "eval", "tasks/dprivbench_hard.py"]
     command += ["--model", "none/none", "--log-dir", str(tmp_path), "-T", "source=[/nowhere]"]
