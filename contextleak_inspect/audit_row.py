@@ -9,6 +9,7 @@ import numpy as np
 
 from contextleak_inspect.adaptive import Choice, Goal, bets, choose, epsilon_running
 from contextleak_inspect.audit_run import WORLDS, Arm, Run
+from contextleak_inspect.betting import accuracy_at_any_time
 from contextleak_inspect.bounds import EpsilonBound, Setting, epsilon_bound
 from contextleak_inspect.calibration import FloatArray, gdp_epsilon
 from contextleak_inspect.estimators import epsilon_best_of, epsilon_lower_bound
@@ -55,7 +56,7 @@ class RowAudit:
         n_in: Trials with the canary, failed ones included.
         n_out: Trials without it.
         accuracy: Balanced accuracy at a threshold from other trials (or the only one), with its
-            interval.
+            interval, which holds at any time where the run may stop early.
         accuracy_optimistic: Balanced accuracy at the threshold best for these very trials.
         auc: Chance that a score with the canary exceeds one without.
         tpr: TPR at each of `TARGET_FPRS`, point estimates.
@@ -115,8 +116,9 @@ def audit_row(run: Run, index: int) -> RowAudit:
         return counted()
     scores_in, scores_out = _judged(inside, outside, index)
     cut = _accuracy_cut(run, index, scores_in, scores_out)
+    interval = accuracy if config.stop_at is None else accuracy_at_any_time
     return counted(
-        accuracy=cut and accuracy(cut.canary_in, cut.canary_out, confidence=config.confidence),
+        accuracy=cut and interval(cut.canary_in, cut.canary_out, confidence=config.confidence),
         accuracy_optimistic=best_threshold_optimistic(
             scores_in, scores_out
         ).balanced_accuracy_optimistic,

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from contextleak_inspect.bounds import (
     PAPER,
     EpsilonBound,
+    Outcomes,
     Setting,
     ThresholdRule,
     alpha_at,
@@ -23,7 +24,7 @@ from contextleak_inspect.bounds import (
     unit_values,
 )
 from contextleak_inspect.calibration import FloatArray
-from contextleak_inspect.rates import Limits, unclipped_epsilon
+from contextleak_inspect.rates import Accuracy, Limits, accuracy, unclipped_epsilon
 
 # Shares of the largest bet that never loses everything.
 BETS: FloatArray = 0.95 * np.arange(1, 21) / 20
@@ -70,6 +71,30 @@ def betting_lower(values: FloatArray, alpha: float) -> float:
 def betting_lower_of_counts(ones: int, trials: int, alpha: float) -> float:
     """The same for `ones` values 1 among `trials`, all others 0."""
     return _lower(np.array([0.0, 1.0]), np.array([float(trials - ones), float(ones)]), alpha)
+
+
+def accuracy_at_any_time(
+    canary_in: Outcomes, canary_out: Outcomes, *, confidence: float = 0.95
+) -> Accuracy:
+    """`rates.accuracy` with intervals that hold at every number of trials at once.
+
+    For runs whose number of trials depended on them: an interval for a fixed number would miss the
+    truth too often. Both intervals join limits for the two rates.
+
+    Raises:
+        ValueError: A world is empty, or the threshold came from the scores that are judged.
+    """
+    fixed = accuracy(canary_in, canary_out, confidence=confidence)
+    each, n = alpha_at(confidence) / 4, (fixed.n_in, fixed.n_out)
+    right = (canary_in.hits, canary_out.trials - canary_out.hits)
+    lower = [betting_lower_of_counts(ones, of, each) for ones, of in zip(right, n, strict=True)]
+    upper = [
+        1 - betting_lower_of_counts(of - ones, of, each) for ones, of in zip(right, n, strict=True)
+    ]
+    return fixed._replace(
+        raw_interval=Limits(*(float(np.average(limits, weights=n)) for limits in (lower, upper))),
+        balanced_interval=Limits(sum(lower) / 2, sum(upper) / 2),
+    )
 
 
 def epsilon_betting(

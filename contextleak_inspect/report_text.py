@@ -219,6 +219,11 @@ def _below(run: Run, rows: Sequence[RowAudit]) -> list[str]:
         "show if the model never errs; at q̂, r̂: with the error rates (and the distance of",
         "embeddings) measured here, as if exact.",
     ]
+    if c.stop_at is not None:
+        lines.append(
+            "The run may stop early: the interval of the accuracy holds at any time; AUC, TPR, "
+            "paper and optimistic are of a number of trials that depends on them."
+        )
     if not run.complete:
         lines.append(
             "Unfinished: bounds for a fixed number of trials are left out, those valid at any "

@@ -6,6 +6,7 @@ from scipy.optimize import brentq
 
 from contextleak_inspect.betting import (
     BETS,
+    accuracy_at_any_time,
     betting_bounds,
     betting_lower,
     betting_lower_of_counts,
@@ -13,7 +14,8 @@ from contextleak_inspect.betting import (
     log_mean,
     log_wealth,
 )
-from contextleak_inspect.rates import unclipped_epsilon
+from contextleak_inspect.bounds import Outcomes
+from contextleak_inspect.rates import accuracy, unclipped_epsilon
 
 
 def slow_log_wealth(payoffs: np.ndarray) -> float:
@@ -89,3 +91,38 @@ def test_epsilon_from_probabilities_is_that_of_both_limits() -> None:
 
 def test_log_mean_is_over_the_bets() -> None:
     assert np.allclose(log_mean(np.log([[1.0, 2.0], [3.0, 4.0]])), np.log([2.0, 3.0]))
+
+
+# Whoever looks after every tenth trial and stops when the truth lies outside finds it outside too
+# often. Both worlds err together here: the union behind the interval allows any dependence.
+def test_an_accuracy_that_is_watched_keeps_its_interval():
+    rng, runs, looks = np.random.default_rng(5), 200, range(5, 201, 5)
+    hits = np.cumsum(rng.random((runs, 200)) < 0.7, axis=1)
+
+    def missed(measure, run):
+        return any(
+            not low <= 0.7 <= high
+            for n in looks
+            for low, high in [
+                measure(
+                    Outcomes(int(hits[run, n - 1]), n),
+                    Outcomes(n - int(hits[run, n - 1]), n),
+                    confidence=0.7,
+                ).balanced_interval
+            ]
+        )
+
+    watched, fixed = (
+        sum(missed(measure, run) for run in range(runs)) / runs
+        for measure in (accuracy_at_any_time, accuracy)
+    )
+    assert watched <= 0.3 < fixed
+
+
+def test_at_any_time_only_the_intervals_are_wider():
+    worlds = Outcomes(70, 80), Outcomes(10, 60)
+    fixed, anytime = accuracy(*worlds), accuracy_at_any_time(*worlds)
+    assert anytime[0::2] == fixed[0::2]
+    for name in ("raw_interval", "balanced_interval"):
+        (low, high), (lower, higher) = getattr(fixed, name), getattr(anytime, name)
+        assert lower < low < high < higher
