@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -56,6 +56,7 @@ class Prompt(NamedTuple):
     begun: str = ""
 
 
+@lru_cache(maxsize=4096)
 def _fill(template: str, **values: str) -> str:
     """One pass, so that a value which holds a placeholder stays as it is."""
     return re.sub(r"<(\w+)>", lambda match: values.get(match.group(1), match.group(0)), template)

@@ -15,7 +15,6 @@ from contextleak_inspect.trials import (
     Audit,
     Call,
     Trial,
-    audit_labels,
     canary_shard,
     prepare_audit,
     prompts,
@@ -89,7 +88,7 @@ async def answer(model: Model, query: Query, context: Context) -> Answered:
         call = Call(f"{query.text}/{world}", shard, prompt, (world,))
         check_windows(model, [call])
         output = await ask(model, audit, trial, call)
-        labels = audit_labels(audit)
+        labels = audit.labels
         vote = read_vote(
             output.completion,
             output.stop_reason,

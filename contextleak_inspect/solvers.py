@@ -33,7 +33,6 @@ from contextleak_inspect.trials import (
     Audit,
     Call,
     Trial,
-    audit_labels,
     call_seed,
     canary_shard,
     context,
@@ -82,8 +81,14 @@ def ensemble(audit: Audit) -> Solver:
                 f"sample {state.sample_id} is not of audit {audit.id}: data, query or settings "
                 "have changed since the log was begun; run anew"
             )
-        # Written before any call: a trial that is lost must still say of which audit it was.
-        state.store.set(LOGGED_CONFIG, settings)
+        try:
+            return await answered(state)
+        finally:
+            # A trial that is lost must still say of which audit it was. Not set before the calls,
+            # since Inspect compares all that a store holds at both ends of each of them.
+            state.store.set(LOGGED_CONFIG, settings)
+
+    async def answered(state: TaskState) -> TaskState:
         trial = audit.trials[state.metadata["trial"]]
         model, asked = get_model(), plan_calls(audit, trial)
         if audit.config.defense == "llm_judge" and "guard" not in model_roles():
@@ -167,7 +172,7 @@ def _read(audit: Audit, call: Call, output: ModelOutput, blocked: bool) -> Vote:
     vote = read_vote(
         output.completion,
         output.stop_reason,
-        labels=audit_labels(audit),
+        labels=audit.labels,
         canary=audit.canary,
         query=audit.query,
         blocked=blocked,
@@ -185,7 +190,7 @@ def _record(
     outputs: Sequence[ModelOutput],
     votes: Sequence[Vote],
 ) -> TrialVotes:
-    labels = audit_labels(audit)
+    labels = audit.labels
     by_world = {
         world: sorted((call.shard, i) for i, call in enumerate(asked) if world in call.worlds)
         for world in trial.worlds

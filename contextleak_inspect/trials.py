@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -55,12 +55,12 @@ class Audit:
     trials: tuple[Trial, ...]
     id: str
 
-
-def audit_labels(audit: Audit) -> tuple[str, ...]:
-    """What a shard can vote for: the labels; in generation empty brackets and the canary."""
-    if audit.config.task == "classification":
-        return audit.data.labels
-    return audit.canary.other, audit.canary.answer
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What a shard can vote for: the labels; in generation empty brackets and the canary."""
+        if self.config.task == "classification":
+            return self.data.labels
+        return self.canary.other, self.canary.answer
 
 
 def coin(seed: int, trial: int) -> bool:
@@ -200,7 +200,7 @@ def shard_prompt(audit: Audit, exemplars: Sequence[Exemplar]) -> Prompt:
     return Prompt(
         system_text(
             config.task,
-            audit.data.labels if config.task == "classification" else (),
+            audit.labels if config.task == "classification" else (),
             exemplars if config.defense != "zero_shot" else (),
             guard_words(config),
         ),
