@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fsspec.core import url_to_fs
 from inspect_ai.log import EvalLog
 
-from dprivbench_inspect.metrics import Outcome
+from dprivbench_inspect.metrics import GROUP_FIELDS, Outcome
 from dprivbench_inspect.report_logs import (
     Progress,
     Replies,
@@ -53,8 +53,8 @@ class Run(NamedTuple):
     @property
     def arguments(self) -> dict[str, Any]:
         """The task's arguments."""
-        arguments: dict[str, Any] = self.facts.get("arguments", {})
-        return arguments
+        arguments = self.facts.get("arguments")
+        return arguments if isinstance(arguments, dict) else {}
 
     @property
     def epochs(self) -> int:
@@ -177,12 +177,24 @@ def _unfit_replies(log: EvalLog, replies: Replies) -> str | None:
         return None
     if not replies.outcomes:
         return f"no reply was scored, {replies.errors} ended with an error"
+    if odd := [o.question_id for o in replies.outcomes if not _sound(o)]:
+        return f"{len(odd)} scores were not written by the scorer verdict, first that of {odd[0]}"
     if len(replies.gradings) > 1:
         return (
             f"its replies were read by rules of versions {', '.join(replies.gradings)}; score all "
             "of it again with `inspect score`"
         )
     return None
+
+
+def _sound(outcome: Outcome) -> bool:
+    """Whether its label and groups are of the kind that tables count."""
+    groups = (getattr(outcome, field) for field in (*GROUP_FIELDS, "sibling"))
+    return (
+        outcome.label in ("yes", "no")
+        and isinstance(outcome.epoch, int)
+        and all(isinstance(group, str | None) for group in groups)
+    )
 
 
 def _warnings(run: Run) -> list[str]:

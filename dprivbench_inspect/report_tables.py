@@ -248,7 +248,7 @@ def _constant_rows(outcomes: Sequence[Outcome]) -> list[list[Cell]]:
 
 def _asked(run: Run) -> str:
     """Source, form and help of a run's questions, in a few words."""
-    source = run.facts.get("source", "?")
+    source = str(run.facts.get("source", "?"))
     parts = [Path(source).name if "/" in source else source]
     if run.facts.get("revision"):
         parts.append(f"at {str(run.facts['revision'])[:8]}")

@@ -1,18 +1,22 @@
 """Odd logs: named and left out, never fatal and never counted twice."""
 
 import asyncio
+import copy
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
 import pytest
 from click.testing import CliRunner
+from inspect_ai.log import EvalSample
 
 from dprivbench_inspect.cli import main
 from dprivbench_inspect.report import make_report, report
-from dprivbench_inspect.report_logs import find_logs, read_replies
+from dprivbench_inspect.report_logs import Replies, Unreadable, find_logs, read_replies
 from dprivbench_inspect.report_runs import read_runs
+from dprivbench_inspect.report_summaries import read_summaries
 from tests.dprivbench_inspect.run_logs import Answers, run_log, samples_of, write
 
 IDS = ["laplace-1", "laplace-2", "expo_mech-1", "expo_mech-2"]
@@ -49,6 +53,39 @@ def test_logs_on_a_remote_file_system_are_read_through_inspect(tmp_path: Path) -
     runs, notes = read_runs(["memory://runs"])
     assert ([run.location for run in runs], notes) == (["memory:///runs/deep/a.eval"], [])
     assert [len(run.outcomes) for run in read_runs(["memory://runs/deep/*.eval"])[0]] == [4]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda sample: sample.scores["verdict"].metadata.update(label="maybe"),
+        lambda sample: sample.scores["verdict"].metadata.update(epoch="first"),
+        lambda sample: sample.metadata.update(mechanism=["laplace"]),
+        lambda sample: sample.metadata.update(sibling={"id": "laplace-1"}),
+    ],
+    ids=["label", "epoch", "mechanism", "sibling"],
+)
+def test_a_log_whose_scores_somebody_else_wrote_is_named_and_left_out(
+    spoil: Callable[[EvalSample], None], tmp_path: Path
+) -> None:
+    write(run_log(SAMPLES, YES), tmp_path / "whole.eval")
+    log = run_log([copy.deepcopy(sample) for sample in SAMPLES], YES, eval_id="odd")
+    assert log.samples is not None
+    spoil(log.samples[1])
+    write(log, tmp_path / "odd.eval")
+    made = make_report([str(tmp_path)])
+    assert [Path(run.location).name for run in made.runs] == ["whole.eval"]
+    (note,) = made.notes
+    assert note.endswith(
+        "left out, 1 scores were not written by the scorer verdict, first that of laplace-2"
+    )
+
+
+def test_facts_of_another_kind_are_shown_as_text(tmp_path: Path) -> None:
+    facts = {"source": 5, "arguments": "none", "task_comparability_version": [1]}
+    write(run_log(SAMPLES, YES, facts=facts), tmp_path / "a.eval")
+    row = make_report([str(tmp_path)]).tables[0].rows[0]
+    assert row[3] == "5"
 
 
 def test_damaged_logs_of_every_kind_are_named_and_the_others_shown(tmp_path: Path) -> None:
@@ -181,7 +218,66 @@ def test_many_logs_are_read_in_several_processes_to_the_same_end(tmp_path: Path)
     told = list[tuple[int, int]]()
     several = list(read_replies(places, lambda _, done, of: told.append((done, of)), processes=2))
     assert several == list(read_replies(places))
-    assert told == [(min(k, 33), 33) for k in range(4, 37, 4)]
+    assert told == [(k, 33) for k in range(1, 34)]
+
+
+def test_summaries_are_those_of_inspect(tmp_path: Path) -> None:
+    # nan: an unscored reply, as in logs of `inspect score` on samples with errors
+    log = run_log([*SAMPLES, Sample(input="é" * 6000, id=7, target="no")], YES)
+    log.samples[0].scores["other"] = Score.unscored(reason="no_response")  # type: ignore[index]
+    log.samples[1].error = EvalError(message="m", traceback="t", traceback_ansi="t")  # type: ignore[index]
+    path = str(write(log, tmp_path / "a.eval"))
+    ours, theirs = read_summaries(path), read_eval_log_sample_summaries(path)
+    assert len(ours) == len(theirs) == 5
+    for summary, other in zip(ours, theirs, strict=True):
+        assert (summary["id"], summary["epoch"]) == (other.id, other.epoch)
+        assert summary["input"] == other.input
+        assert summary.get("metadata") == other.metadata
+        assert summary.get("error") == other.error
+        scores = summary.get("scores") or {}
+        assert scores.keys() == (other.scores or {}).keys()
+        for name, score in (other.scores or {}).items():
+            assert repr(scores[name]["value"]) == repr(score.value)
+            assert scores[name].get("metadata") == score.metadata
+
+
+def test_a_finished_log_is_not_read_through_inspects_slow_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(write(run_log(SAMPLES, YES), tmp_path / "a.eval"))
+    slow = list(read_replies([str(write(run_log(SAMPLES, YES), tmp_path / "a.json"))]))
+    monkeypatch.delattr(report_summaries, "read_eval_log_sample_summaries")
+    assert list(read_replies([path])) == slow
+
+
+@pytest.mark.parametrize("rows", [b"{}", b"[1]", b'[{"id": 1}]', b'[{"id": 1, "epoch": 1'])
+def test_summaries_that_are_none_are_named(rows: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("summaries.json", rows)
+    [lost] = read_replies([str(path)])
+    assert isinstance(lost, Unreadable)
+    assert "\n" not in lost.why
+
+
+def test_of_a_sample_that_was_asked_again_the_last_counts(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": "a",
+            "epoch": 1,
+            "input": "?",
+            "scores": {
+                "verdict": {"value": {"yes": yes, "no": 1.0 - yes}, "metadata": {"label": "yes"}}
+            },
+        }
+        for yes in (0.0, 1.0)
+    ]
+    path = tmp_path / "a.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("summaries.json", json.dumps(rows))
+    [replies] = read_replies([str(path)])
+    assert isinstance(replies, Replies)
+    assert [outcome.verdict for outcome in replies.outcomes] == ["yes"]
 
 
 def test_a_notebook_whose_loop_is_running_can_make_reports(tmp_path: Path) -> None:
