@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from scipy import stats
 
+from contextleak_inspect.calibration import FloatArray
 from contextleak_inspect.config import World
+from contextleak_inspect.thresholds import fixed_rank_cut
 from contextleak_inspect.votes import EMPTY_AT_CAP, PROMPT_CUT, REFUSED, TrialVotes, error_rates
 
 BASE_RATE = 0.01
 LENGTH_GAP = 0.1
+TIES = 0.1  # share of scores at the threshold that is worth a word
 
 
 def trial_warnings(trials: Sequence[TrialVotes], planned: Mapping[World, int]) -> list[str]:
@@ -116,6 +119,26 @@ def cut_texts(trials: Sequence[TrialVotes]) -> str | None:
         f"{cut} of {sum(record.texts for record in records)} texts are longer than the embedding "
         "model reads, so that replies which differ in their tails look alike; lower --max-tokens "
         "or take a model with a longer window"
+    )
+
+
+def tied_at_rank(row: str, scores_in: FloatArray, scores_out: FloatArray, fpr: float) -> str | None:
+    """Scores with the canary that lie at the threshold of "fixed_rank" itself, where none may hit.
+
+    Args:
+        row: Name of the row.
+        scores_in: Scores with the canary, shape (n_in,).
+        scores_out: Scores without it, shape (n_out,).
+        fpr: Target of the rule.
+    """
+    threshold = fixed_rank_cut(scores_in, scores_out, fpr).threshold
+    tied = int((scores_in == threshold).sum())
+    if tied <= TIES * len(scores_in):
+        return None
+    return (
+        f"{row}: {tied} of {len(scores_in)} scores with the canary equal the threshold of "
+        "fixed_rank, and a tie is no hit, so the rule sees little here; threshold 'holdout', "
+        "'fixed' or 'grid' cuts between them"
     )
 
 

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from contextleak_inspect.audit_row import TARGET_FPRS, RowAudit
 from contextleak_inspect.audit_run import WORLDS, Run
 from contextleak_inspect.audit_table import naive_calls
 from contextleak_inspect.bounds import EpsilonBound
-from contextleak_inspect.checks import trial_warnings
+from contextleak_inspect.checks import tied_at_rank, trial_warnings
 from contextleak_inspect.config import GAUSSIAN_DEFENSES, AuditConfig
 from contextleak_inspect.embedding_step import embedding_step
 from contextleak_inspect.possible import possible
@@ -237,7 +239,23 @@ def _below(run: Run, rows: Sequence[RowAudit]) -> list[str]:
             f"{outside} trials without the canary resolve FPR down to {1 / outside:.1%}; a finer "
             "target is read at no false alarm."
         )
-    return [*lines, *_warnings(run)]
+    return [*lines, *_ties(run, rows), *_warnings(run)]
+
+
+def _ties(run: Run, rows: Sequence[RowAudit]) -> list[str]:
+    if run.config.threshold != "fixed_rank" or not run.complete:
+        return []
+    found = [
+        tied_at_rank(
+            row.row.name,
+            run.arms["in"].scores[:, index],
+            np.nan_to_num(run.arms["out"].scores[:, index], nan=np.inf),
+            run.config.target_fpr,
+        )
+        for index, row in enumerate(rows)
+        if not row.row.one_bit and row.bound is not None
+    ]
+    return [f"note: {text}" for text in found if text is not None]
 
 
 def _frozen_notes(run: Run) -> list[str]:

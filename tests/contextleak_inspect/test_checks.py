@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from contextleak_inspect.checks import (
@@ -7,6 +8,7 @@ from contextleak_inspect.checks import (
     changed_answers,
     missing_trials,
     share_of_replies,
+    tied_at_rank,
     trial_warnings,
     unequal_lengths,
 )
@@ -81,3 +83,13 @@ def test_shared_cases(shared):
                 continue
         seen += 1
     assert seen == 5
+
+
+# Without noise scores are counts: here the fifth largest of 47 is what most canaries score.
+def test_a_rank_among_ties_is_said_to_see_little():
+    out = np.repeat([-10.0, -8.0, -6.0], [42, 4, 1])
+    inside = np.repeat([-10.0, -8.0, -6.0], [3, 44, 6])
+    said = tied_at_rank("ε=inf histogram", inside, out, 0.1)
+    assert said.startswith("ε=inf histogram: 44 of 53 scores with the canary equal the threshold")
+    assert tied_at_rank("", inside, np.repeat([-10.0, -8.0], [44, 3]), 0.1) is None
+    assert tied_at_rank("", inside + np.linspace(0, 0.1, 53), out, 0.1) is None

@@ -99,6 +99,12 @@ def test_a_log_that_was_scored_under_the_former_names_of_options_is_read(tmp_pat
     assert (c.epsilon, c.neighbouring, c.threshold) == ((3.0,), "add_remove", "dkw")
 
 
+def test_ties_at_the_rank_are_told_beside_the_row_without_noise(tmp_path):
+    text = report([run(tmp_path, epsilon="8,inf", trials=100).location])
+    notes = [line for line in text.splitlines() if line.startswith("note: ")]
+    assert [note.split(":")[1] for note in notes] == [" ε=inf histogram"]
+
+
 def test_frozen_results_name_their_scope(tmp_path):
     text = report([run(tmp_path, calls="frozen", temperature=0, trials=3, epsilon="4").location])
     assert "answers frozen" in text
