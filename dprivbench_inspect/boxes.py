@@ -80,6 +80,8 @@ def _letter(letter: str) -> str:
 
 _YES = "".join(map(_letter, "yes"))
 _NO = "".join(map(_letter, "no")) + "|\u2116"  # the numero sign is "No" in NFKC
+# Boxes only, none inside another and no brace besides: what most replies end with.
+_PAIRED = re.compile(f"[^{{}}{_OPEN}]*+(?:{_OPEN}[^{{}}{_OPEN}]*+}}[^{{}}{_OPEN}]*+)*+")
 _EMPTY_DEPTH = 8  # empty boxes inside an answer are seen through this deep
 _EMPTY = re.compile(f"{_OPEN}[{_AROUND}]*+{_CLOSE}")
 _ANSWER = re.compile(f"{_OPEN}[{_AROUND}]*+(?:({_YES})|{_NO})[{_AROUND}]*+{_CLOSE}")
@@ -177,6 +179,8 @@ def _marked(text: str) -> tuple[str, bool]:
     for character in _SPACING_CHARACTERS:
         text = text.replace("\\" + character, " ")
     text = _SPACING.sub(" ", _STYLE.sub("", _COLOR.sub("", text)))
+    if _PAIRED.fullmatch(text):
+        return _without_empty(text.replace("}", _CLOSE)), False
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").copy()
     box_opens = codes == ord(_OPEN)
     places = np.flatnonzero(box_opens | (codes == ord("{")) | (codes == ord("}")))
@@ -195,6 +199,13 @@ def _marked(text: str) -> tuple[str, bool]:
     kept[places] = False
     kept[opening[boxed]] = kept[closing[boxed]] = True
     marked = codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
+    return _without_empty(marked), int(box_opens.sum()) > int(boxed.sum())
+
+
+def _without_empty(marked: str) -> str:
+    """The text without its empty boxes, a line end in their place where they hold one."""
     for _ in range(_EMPTY_DEPTH):
-        marked = _EMPTY.sub(lambda empty: "\n" if "\n" in empty[0] else "", marked)
-    return marked, int(box_opens.sum()) > int(boxed.sum())
+        marked, found = _EMPTY.subn(lambda empty: "\n" if "\n" in empty[0] else "", marked)
+        if not found:
+            break
+    return marked
