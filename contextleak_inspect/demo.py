@@ -1,6 +1,7 @@
 """What `make demo` shows: noisy votes of a simulated model, then a real one and what it repeats."""
 
 import time
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -52,27 +53,25 @@ def demo(model: str, log_dir: str) -> None:
     """
     steps = [*OFFLINE, *_real_steps(model)]
     logs: list[str] = []
+    bars: list[Callable[[int], None]] = []
     for number, step in enumerate(steps, start=1):
-        if number == len(OFFLINE) + 1:
-            _show_trials()
-        click.echo(f"{number}/{len(steps)} {step.about} with {step.model} ", nl=False)
+        task = contextleak_classification(**step.arguments)
+        name = f"{number}/{len(steps)} {step.about} with {step.model}"
         start = time.monotonic()
-        made = run(
-            contextleak_classification(**step.arguments),
-            model=step.model,
-            log_dir=log_dir,
-            display="none",
-            **step.options,
-        )
+        with click.progressbar(length=len(task.dataset), label=name) as bar:
+            bars.append(bar.update)
+            if number == len(OFFLINE) + 1:
+                _count_trials(bars)
+            made = run(task, model=step.model, log_dir=log_dir, display="none", **step.options)
         if not made or made[0].status == "cancelled":
-            click.echo("stopped")
+            click.echo("  stopped")
             _show_table(logs)
             raise KeyboardInterrupt
         [log] = made
         if log.status != "success":
             raise click.ClickException(f"the run ended with status {log.status}: {log.error}")
         count = log.results.completed_samples if log.results else 0
-        click.echo(f" {count} trials in {time.monotonic() - start:.0f} s")
+        click.echo(f"  {count} trials in {time.monotonic() - start:.0f} s")
         logs.append(log.location)
     _show_table(logs)
     click.echo(f"More on each audit: contextleak report {log_dir}")
@@ -107,10 +106,10 @@ def _real_steps(name: str) -> list[_Step]:
     ]
 
 
-def _show_trials() -> None:
-    """A dot for every trial from here on. Hooks known at Inspect's start would be announced."""
+def _count_trials(bars: Sequence[Callable[[int], None]]) -> None:
+    """Each trial from here on moves the last bar. Hooks known at Inspect's start are announced."""
 
-    @hooks(name="contextleak_demo", description="shows that trials come in")
-    class Dots(Hooks):
+    @hooks(name="contextleak_demo", description="shows how far the trials are")
+    class Count(Hooks):
         async def on_sample_end(self, data: SampleEnd) -> None:
-            click.echo(".", nl=False)
+            bars[-1](1)

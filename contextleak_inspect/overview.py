@@ -11,7 +11,6 @@ from contextleak_inspect.scoring import epsilon_text
 _DASH = "-"
 _COLUMNS = (
     "",
-    "model",
     "defense",
     "query",
     "seen",
@@ -24,7 +23,8 @@ _COLUMNS = (
     "at most",
     "ε ≥ anytime",
 )
-_LEFT = 5  # columns of words
+_LEFT = 4  # columns of words
+_WIDEST = 16  # of a query, which may be a file
 
 
 class Audited(NamedTuple):
@@ -42,8 +42,10 @@ def overview(audits: Sequence[Audited]) -> str:
         audits: Of one confidence or several, named below the table.
     """
     lines: list[tuple[str, ...]] = [_COLUMNS]
+    models: dict[str, list[str]] = {}
     for number, (model, config, rows) in enumerate(audits, start=1):
-        lines += [(f"[{number}]", model, *_line(config, row)) for row in rows]
+        lines += [(f"[{number}]", *_line(config, row)) for row in rows]
+        models.setdefault(model, []).append(f"[{number}]")
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     confidences = " or ".join(
         f"{c:.0%}" for c in sorted({audit.config.confidence for audit in audits})
@@ -57,6 +59,7 @@ def overview(audits: Sequence[Audited]) -> str:
             for line in lines
         ),
         "",
+        *(f"{model}: {' '.join(numbers)}" for model, numbers in models.items()),
         f"Intervals and bounds hold with probability {confidences}, each alone.",
         "accuracy: at a threshold from other trials. ε ≥: the Clopper-Pearson lower bound in nats,",
         "and the most it can be with this many trials; anytime: the e-process, with known noise",
@@ -68,7 +71,7 @@ def _line(c: AuditConfig, row: RowAudit) -> tuple[str, ...]:
     bound, accuracy = row.bound, row.accuracy
     return (
         c.defense,
-        c.query,
+        c.query if len(c.query) <= _WIDEST else f"…{c.query[1 - _WIDEST :]}",
         row.row.level,
         _DASH if row.row.epsilon is None else epsilon_text(row.row.epsilon),
         f"{row.n_in}+{row.n_out}",

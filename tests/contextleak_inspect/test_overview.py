@@ -23,7 +23,7 @@ def test_a_line_for_every_level_and_claimed_epsilon_with_the_audits_own_numbers(
     assert row.e_process is not None
     low, high = row.accuracy.balanced_interval
     assert line[1:] == [
-        *("a/model", "none", "if_then_explicit", "reply", "-"),
+        *("none", "if_then_explicit", "reply", "-"),
         *(f"{row.n_in}+{row.n_out}", "1.00", f"{low:.2f}-{high:.2f}", "1.00"),
         *(f"{row.bound.value:.2f}", f"{row.bound.ceiling:.2f}", f"{row.e_process.value:.2f}"),
     ]
@@ -37,3 +37,14 @@ def test_frozen_answers_have_an_exact_value_and_no_interval():
 def test_audits_of_different_confidence_are_named():
     text = overview([audited(trials=20), audited(trials=20, confidence=0.9)])
     assert "with probability 90% or 95%" in text
+
+
+def test_the_table_fits_a_terminal_and_names_each_model_below(tmp_path):
+    query = tmp_path / "a_query_with_a_long_name.yaml"
+    wide = audited(defense="output_filter", query=str(query), trials=20)
+    other = audited(defense="none", membership="logprob", trials=20)._replace(model="b" * 60)
+    text = overview([wide, other, wide])
+    assert max(map(len, text.splitlines())) <= 130
+    assert "a/model: [1] [3]" in text.splitlines()
+    assert f"{'b' * 60}: [2]" in text.splitlines()
+    assert "…" in cells(text, 1)[0][2]
