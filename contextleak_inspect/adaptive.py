@@ -6,7 +6,7 @@ it. Each pair's threshold depends on earlier pairs only, which is what an e-proc
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -59,30 +59,39 @@ def choose(chance_in: FloatArray, chance_out: FloatArray, cuts: FloatArray, goal
     return Choice(float(cuts[cut]), bool(side))
 
 
-def bets(
-    pairs: int, first: Choice, cuts: FloatArray, past: Chances, drawn: Chances, goal: Goal
-) -> tuple[FloatArray, FloatArray]:
-    """What is bet on in each pair: values in [0, 1] with the canary and without it, shape (pairs,).
+def choices(
+    pairs: int, first: Choice, cuts: FloatArray, past: Chances, goal: Goal
+) -> list[tuple[slice, Choice]]:
+    """Threshold and side of each block of pairs, blocks in order and doubling.
 
     Args:
         pairs: Number of pairs.
         first: Threshold and side of the first pairs.
         cuts: Thresholds to choose from, fixed before the trials; shape (t,).
         past: Chances of a hit from which later thresholds are chosen.
-        drawn: Chances or hits that are bet on.
         goal: What the bets should show.
     """
-    values_in, values_out = np.zeros(pairs), np.zeros(pairs)
-    choice, start, stop = first, 0, FIRST_BLOCK
-    while start < pairs:
-        if start:
-            choice = choose(*past(slice(0, start), cuts), cuts, goal)
-        block = slice(start, min(stop, pairs))
+    starts = [0]
+    while (following := 2 * starts[-1] or FIRST_BLOCK) < pairs:
+        starts.append(following)
+    inside, outside = past(slice(0, starts[-1]), cuts)
+    chosen = [first, *(choose(inside[:n], outside[:n], cuts, goal) for n in starts[1:])]
+    blocks = map(slice, starts, [*starts[1:], pairs])
+    return list(zip(blocks, chosen, strict=True))
+
+
+def bets(chosen: Sequence[tuple[slice, Choice]], drawn: Chances) -> tuple[FloatArray, FloatArray]:
+    """What is bet on in each pair: values in [0, 1] with the canary and without it, shape (pairs,).
+
+    Args:
+        chosen: Threshold and side of each block of pairs, as `choices` gives them.
+        drawn: Chances or hits that are bet on.
+    """
+    bet = []
+    for block, choice in chosen:
         inside, outside = (values[:, 0] for values in drawn(block, np.array([choice.threshold])))
-        if choice.misses:
-            inside, outside = 1 - outside, 1 - inside
-        values_in[block], values_out[block] = inside, outside
-        start, stop = stop, 2 * stop
+        bet.append((1 - outside, 1 - inside) if choice.misses else (inside, outside))
+    values_in, values_out = map(np.concatenate, zip(*bet, strict=True))
     return values_in, values_out
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from contextleak_inspect.adaptive import Choice, Goal, bets, choose, epsilon_running
+from contextleak_inspect.adaptive import Choice, Goal, bets, choices, choose, epsilon_running
 from contextleak_inspect.audit_run import WORLDS, Arm, Run
 from contextleak_inspect.betting import accuracy_at_any_time
 from contextleak_inspect.bounds import EpsilonBound, Setting, epsilon_bound
@@ -259,11 +259,8 @@ def _anytime(
     def chances(block: slice, cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
         if not known:
             return drawn(block, cuts)
-        noise = score_noise(config, row)
         found = [
-            hit_probability(clean[block, np.newaxis], noise, cuts)
-            if noise is not None
-            else np.broadcast_to(clean[block, np.newaxis], (len(clean[block]), len(cuts)))
+            _hit_chances(clean[block], score_noise(config, row), cuts)
             for clean in (clean_in, clean_out)
         ]
         return np.where(np.isnan(found[0]), 0.0, found[0]), np.where(
@@ -271,18 +268,24 @@ def _anytime(
         )
 
     cuts = _cuts(run, row)
-    first = _first_choice(run, row, cuts, goal)
+    chosen = choices(pairs, _first_choice(run, row, cuts, goal), cuts, chances, goal)
     bound = partial(
         epsilon_running, delta=config.delta, confidence=config.confidence, setting=setting
     )
     e_process = integrated = None
     if both or not known:
-        values = bets(pairs, first, cuts, chances, drawn, goal)
-        e_process = bound(*values, method="e_process")
+        e_process = bound(*bets(chosen, drawn), method="e_process")
     if known:
-        values = bets(pairs, first, cuts, chances, chances, goal)
-        integrated = bound(*values, method="e_process, noise integrated")
+        integrated = bound(*bets(chosen, chances), method="e_process, noise integrated")
     return e_process, integrated
+
+
+def _hit_chances(clean: FloatArray, noise: float | None, cuts: FloatArray) -> FloatArray:
+    """Chance of each trial's hit at each threshold, shape (n, t); without noise it is `clean`."""
+    if noise is None:
+        return np.broadcast_to(clean[:, np.newaxis], (clean.size, cuts.size))
+    distinct, where = np.unique(clean, return_inverse=True)  # votes take few values
+    return hit_probability(distinct[:, np.newaxis], noise, cuts)[where]
 
 
 def _cuts(run: Run, row: Row) -> FloatArray:

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from contextleak_inspect.bounds import (
     PAPER,
@@ -76,9 +75,9 @@ def auc(scores_in: ArrayLike, scores_out: ArrayLike) -> float:
     0.7777777777777778
     """
     inside, outside = score_array(scores_in, "scores_in"), score_array(scores_out, "scores_out")
-    ranks = rankdata(np.concatenate([inside, outside]))[: inside.size]
-    wins = float(ranks.sum()) - inside.size * (inside.size + 1) / 2
-    return wins / (inside.size * outside.size)
+    outside = np.sort(outside)
+    below, not_above = outside.searchsorted(inside), outside.searchsorted(inside, "right")
+    return float(below.sum() + not_above.sum()) / 2 / (inside.size * outside.size)
 
 
 def tpr_at_fpr(scores_in: ArrayLike, scores_out: ArrayLike, target: float) -> RatesAtFpr:

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from contextleak_inspect.adaptive import Choice, Goal, bets, choose, epsilon_running
+from contextleak_inspect.adaptive import Choice, Goal, bets, choices, choose, epsilon_running
 from contextleak_inspect.bounds import PAPER
 from contextleak_inspect.calibration import gdp_mu
 from contextleak_inspect.rao_blackwell import hit_probability
@@ -66,7 +66,7 @@ def test_what_is_bet_on_depends_on_earlier_pairs_only():
 
     def values(pairs):
         hits = drawn(scores_in[:pairs], scores_out[:pairs])
-        return np.array(bets(pairs, first, CUTS, hits, hits, GOAL))
+        return np.array(bets(choices(pairs, first, CUTS, hits, GOAL), hits))
 
     whole = values(100)
     for pairs in (1, 5, 6, 25, 40, 99):
@@ -81,7 +81,7 @@ def test_misses_are_bet_on_where_they_tell_more():
     inside, outside = np.ones((50, 1)), np.repeat([0.0, 1.0], 25)[:, None]
     assert choose(inside, outside, np.array([0.5]), GOAL) == Choice(0.5, misses=True)
     hits = drawn(np.ones(50), np.tile([0.0, 1.0], 25))
-    values = bets(50, Choice(0.5, False), np.array([0.5]), hits, hits, GOAL)
+    values = bets(choices(50, Choice(0.5, False), np.array([0.5]), hits, GOAL), hits)
     assert running(*values).value > 1.1
     assert running(np.ones(50), np.tile([0.0, 1.0], 25)).value < 0.7
 
@@ -113,6 +113,7 @@ def test_coverage_with_adaptive_thresholds(epsilon, integrated):
         def chances(block, cuts, clean_in=clean_in, clean_out=clean_out):
             return tuple(hit_probability(c[block, None], 1.0, cuts) for c in (clean_in, clean_out))
 
-        values = bets(pairs, first, CUTS, chances, chances if integrated else hits, GOAL)
+        chosen = choices(pairs, first, CUTS, chances, GOAL)
+        values = bets(chosen, chances if integrated else hits)
         above += running(*values).value > epsilon
     assert above / audits <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / audits)
