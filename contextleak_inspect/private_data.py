@@ -1,14 +1,14 @@
 """Private data: exemplars from our own set, the Hub or a user's file, and their disjoint shards."""
 
-import csv
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from contextleak_inspect.config import AuditConfig
+from contextleak_inspect.record_files import read_records
 
 DATA = Path(__file__).parent / "data"
 # Per task: our file, and its columns of texts and of labels or target texts.
@@ -140,57 +140,6 @@ def _usable(data: PrivateData, config: AuditConfig) -> PrivateData:
     if config.task == "classification" and len(data.labels) < 2:
         raise ValueError(f"{data.name} has the labels {data.labels}; an audit needs two or more")
     return data
-
-
-def read_records(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Records of a .csv or .jsonl file, the named columns as stripped texts.
-
-    A JSON line that holds nothing but `do_not_train` is a notice, not a record.
-
-    Raises:
-        ValueError: File missing, not readable as such, a column absent or empty; with the line.
-    """
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    rows = _json_rows(path) if path.suffix == ".jsonl" else _csv_rows(path)
-    for line, row in rows:
-        record = {}
-        for column in columns:
-            if row.get(column) is None:
-                names = sorted(str(name) for name in row if name is not None)
-                raise ValueError(
-                    f"{path}, line {line}: no column {column!r}; it has {names}. "
-                    "Name columns with text_column and label_column"
-                )
-            record[column] = str(row[column]).strip()
-            if not record[column]:
-                raise ValueError(f"{path}, line {line}: {column!r} is empty; fill or drop the line")
-        yield record
-
-
-def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from error
-            if not isinstance(row, dict):
-                raise ValueError(f"{path}, line {number}: expected an object, got {row!r:.80}")
-            if set(row) != {"do_not_train"}:
-                yield number, row
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.DictReader(lines)
-        try:
-            for row in reader:
-                yield reader.line_num, row
-        except csv.Error as error:
-            raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
 
 
 def read_hub(

@@ -38,7 +38,7 @@ from contextleak_inspect.trials import (
     context,
     plan_calls,
 )
-from contextleak_inspect.votes import FORCED, PROMPT_CUT, TrialVotes, Vote, read_vote
+from contextleak_inspect.votes import FORCED, PROMPT_CUT, TrialVotes, Vote, check_labels, read_vote
 
 
 class Answers(StoreModel):
@@ -70,6 +70,8 @@ def ensemble(audit: Audit) -> Solver:
     Args:
         audit: The audit, made ready; the dataset must come from the same one.
     """
+    if audit.config.task == "classification":
+        check_labels(audit.labels)
     settings = audit.config.text()
     ask_public = public_texts(audit) if audit.config.defense in TEXT_DEFENSES else None
 

@@ -29,6 +29,7 @@ from contextleak_inspect.utility_questions import (
     keyword_prompt,
     question_prompt,
 )
+from contextleak_inspect.votes import check_labels
 
 PROMPT_DEFENSES = ("faux_secrets", "keywords")
 
@@ -76,6 +77,7 @@ def utility_answers(questions: Questions) -> Solver:
         questions: The questions, made ready; the dataset must come from the same ones.
     """
     config = questions.config
+    check_labels(questions.labels)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         question = questions.questions[state.metadata["question"]]

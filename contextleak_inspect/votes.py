@@ -136,6 +136,17 @@ def read_label(reply: str, labels: Sequence[str]) -> int | None:
     return _read_label(reply, tuple(labels))
 
 
+def check_labels(labels: Sequence[str]) -> None:
+    """Each label can be read back from a reply that is nothing but it.
+
+    Raises:
+        ValueError: One cannot, or two are alike without case and punctuation.
+    """
+    for index, label in enumerate(labels):
+        if read_label(label, labels) != index:
+            raise ValueError(f"label {label!r:.80} cannot be told from {list(labels)}; rename it")
+
+
 @lru_cache(maxsize=4096)
 def _read_label(reply: str, labels: tuple[str, ...]) -> int | None:
     """Shards say the same few words again and again."""

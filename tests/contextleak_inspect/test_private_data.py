@@ -77,7 +77,8 @@ def test_jsonl_skips_notices_and_turns_numbers_into_texts(tmp_path):
     ("rows", "says"),
     [
         (["one,x", ",y"], r"a\.csv, line 3: 'body' is empty"),
-        (["one"], r"a\.csv, line 2: no column 'kind'"),
+        (["one"], r"a\.csv, line 2: 1 values for 2 columns .*quote texts"),
+        (["one, two,x"], r"a\.csv, line 2: 3 values for 2 columns .*quote texts"),
         (["one,x"], "holds 1 exemplars, a context needs 2"),
         (["one,x", "one,y"], "'one' 2 times"),
         (["one,x", "two,x"], r"labels \('x',\); an audit needs two"),
@@ -99,6 +100,48 @@ def test_missing_file_column_and_broken_json(tmp_path):
     path.write_text('{"text": "one", "label": "x"}\n{"text"', encoding="utf-8")
     with pytest.raises(ValueError, match="line 2: "):
         read_private_data(config)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        (
+            "a.csv",
+            "text,label\nhafén,x\n".encode("latin-1"),
+            r"a\.csv is no UTF-8 text \(byte 0xe9",
+        ),
+        ("a.csv", "text,label\none,x\n".encode("utf-16"), "save it as UTF-8"),
+        ("a.csv", b"text,text,label\none,two,x\n", r"\['text'\] stand twice"),
+        ("a.csv", b"text;label\none;x\n", r"it has \['text;label'\]"),
+        ("a.csv", b'text,label\n"' + b"z " * 70_000 + b'",x\n', "line 2: field larger"),
+        ("a.jsonl", b'{"text": null, "label": "x"}', "line 1: 'text' is empty"),
+        (
+            "a.jsonl",
+            b'{"text": ["one"], "label": "x"}',
+            r"line 1: 'text' is \['one'\]; give a text",
+        ),
+        ("a.jsonl", b'[{"text": "one"}]', "line 1: expected an object"),
+        ("a.jsonl", b'\n{"text": ' + b"[" * 100_000, "line 2: "),
+        ("a.jsonl", b'{"text": ' + b"9" * 5000 + b', "label": "x"}', "line 1: "),
+        ("a.jsonl", b'{"text": "one\\ud800", "label": "x"}', "half a surrogate pair"),
+        ("a.csv", b"", "holds 0 exemplars"),
+    ],
+    ids=lambda value: None if isinstance(value, bytes) else str(value)[:20],
+)
+def test_what_is_no_clean_file_is_refused_by_name(tmp_path, name, content, says):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        read_private_data(audit_config({"source": str(path)}))
+
+
+@pytest.mark.parametrize("change", [("\n", "\r\n"), ("\n", "\r"), ("", ""), ("\n", "\n\n")])
+def test_line_ends_byte_order_marks_and_blank_lines_change_nothing(tmp_path, change):
+    path, text = tmp_path / "a.csv", 'text,label\n"one, two",x\nfour,y\n'.replace(*change)
+    config = audit_config({"source": str(path), "n_exemplars": 2, "ensemble": 1})
+    for start in (b"", b"\xef\xbb\xbf"):
+        path.write_bytes(start + text.encode())
+        assert read_private_data(config).pool == (("one, two", "x"), ("four", "y"))
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import inspect as python_inspect
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from inspect_ai import eval
 from contextleak_inspect import tasks
 from contextleak_inspect.config import AuditConfig, audit_config
 from contextleak_inspect.tasks import contextleak_classification
+from contextleak_inspect.tasks_utility import contextleak_utility
 
 ROOT = Path(__file__).parents[2]
 # Settings of defenses that release texts; classification has none of them.
@@ -77,6 +79,16 @@ def test_the_command_line_shows_a_refusal_without_a_traceback(tmp_path):
         assert done.stderr.strip().startswith(says)
         assert "Traceback" not in done.stdout + done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("task", [contextleak_classification, contextleak_utility])
+@pytest.mark.parametrize("labels", [("Yes", "yes"), ("**a**", "a"), ("good", "good\nnot bad")])
+def test_labels_that_cannot_be_told_apart_stop_before_any_call(tmp_path, task, labels):
+    path = tmp_path / "a.jsonl"
+    rows = ({"text": f"text {i}", "label": labels[i % 2]} for i in range(60))
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with pytest.raises(ValueError, match="rename"):
+        task(source=str(path))
 
 
 def test_a_task_says_its_version_and_package():
