@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from inspect_ai.log import EvalLog, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, read_eval_log
 
 from contextleak_inspect.audit_run import Run, gather
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.report_logs import Unreadable, find_logs, guarded, read_headers
+from contextleak_inspect.report_summaries import read_summaries
 from contextleak_inspect.scoring import release, rescored
+from contextleak_inspect.trials import plan_worlds
 from contextleak_inspect.votes import TrialVotes
 
 SCORER = "membership"
@@ -45,7 +47,7 @@ def read_audits(paths: Iterable[str]) -> tuple[list[AuditLog], list[str]]:
         if not is_audit(header):
             notes.append(f"{location}: left out, task {header.eval.task} is no audit")
             continue
-        found = guarded(audits_of, location)
+        found = guarded(audits_of, location, header)
         if isinstance(found, Unreadable):
             notes.append(f"{location}: left out, {found.why}")
             continue
@@ -64,13 +66,12 @@ def is_audit(header: EvalLog) -> bool:
     return "config" in (header.eval.metadata or {}) and bool(_scorers(header))
 
 
-def audits_of(location: str) -> list[AuditLog]:
+def audits_of(location: str, header: EvalLog) -> list[AuditLog]:
     """The audits in one log, one for each time that it was scored.
 
     Raises:
         ValueError: It holds trials of another audit.
     """
-    header = read_eval_log(location, header_only=True)
     return [
         AuditLog(location, header, _run(location, header, name, options))
         for name, options in _scorers(header)
@@ -100,18 +101,15 @@ def _run(location: str, header: EvalLog, name: str, options: dict[str, Any]) -> 
     stopped = results is not None and bool(
         results.early_stopping and results.early_stopping.early_stops
     )
-    whole = results is not None and results.total_samples == gather(config, []).n_planned
+    whole = results is not None and results.total_samples == len(plan_worlds(config))
     finished = header.status == "success" and whole and not stopped
     return gather(config, records, lost=lost, finished=finished)
 
 
 def _score_metadata(location: str, name: str) -> list[dict[str, Any]]:
     """What the scorer left with each sample; summaries may have cut long votes short."""
-    summaries = [
-        s.scores[name].metadata or {}
-        for s in read_eval_log_sample_summaries(location)
-        if s.scores and name in s.scores
-    ]
+    scores = [(summary.get("scores") or {}).get(name) for summary in read_summaries(location)]
+    summaries = [score.get("metadata") or {} for score in scores if score]
     if all(_whole(metadata.get("trial", "{}")) for metadata in summaries):
         return summaries
     samples = read_eval_log(location).samples or []

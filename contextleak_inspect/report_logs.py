@@ -5,10 +5,10 @@ import os
 import signal
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import zstandard
 from fsspec.core import url_to_fs
@@ -16,6 +16,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 Progress = Callable[[str, int, int], None]  # what is read, how many are, how many there are
 _Result = TypeVar("_Result")
+_More = ParamSpec("_More")
 # What Inspect raises on files that are cut off, damaged or no logs at all.
 _DAMAGED = (
     ValueError,
@@ -28,6 +29,7 @@ _DAMAGED = (
     zstandard.ZstdError,
 )
 _MANY = 32  # logs from which on starting other processes pays
+_CHUNK = 4  # logs that another process reads in one go
 
 
 class Unreadable(NamedTuple):
@@ -82,8 +84,8 @@ def read_headers(
 
 
 def read_each(
-    read: Callable[[str], _Result],
-    locations: Sequence[str],
+    read: Callable[[str, EvalLog], _Result],
+    headers: Mapping[str, EvalLog],
     progress: Progress = silent,
     processes: int = 1,
 ) -> Iterator[_Result | Unreadable]:
@@ -91,20 +93,28 @@ def read_each(
 
     Args:
         read: A function of this package, so that other processes find it.
-        locations: Addresses of logs.
+        headers: Headers of the logs by address.
         progress: Is told how far this is.
         processes: Read many logs in so many processes.
     """
-    careful = partial(guarded, read)
+    careful = partial(_read_one, read)
     processes = min(processes, os.cpu_count() or 1)
-    if processes == 1 or len(locations) < _MANY:
-        yield from _counted(map(careful, locations), len(locations), progress)
+    if processes == 1 or len(headers) < _MANY:
+        yield from _counted(map(careful, headers.items()), len(headers), progress)
         return
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _let_parent_stop)
     try:
-        yield from _counted(pool.map(careful, locations, chunksize=4), len(locations), progress)
+        found = pool.map(careful, headers.items(), chunksize=_CHUNK)
+        yield from _counted(found, len(headers), progress)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _read_one(
+    read: Callable[[str, EvalLog], _Result], log: tuple[str, EvalLog]
+) -> _Result | Unreadable:
+    location, header = log
+    return guarded(read, location, header)
 
 
 def _counted(results: Iterable[_Result], total: int, progress: Progress) -> Iterator[_Result]:
@@ -118,10 +128,15 @@ def _let_parent_stop() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def guarded(read: Callable[[str], _Result], location: str) -> _Result | Unreadable:
-    """What `read` makes of a log, or why it cannot be read."""
+def guarded(
+    read: Callable[Concatenate[str, _More], _Result],
+    location: str,
+    *more: _More.args,
+    **named: _More.kwargs,
+) -> _Result | Unreadable:
+    """What `read` makes of a log and of what else it is given, or why it cannot be read."""
     try:
-        return read(location)
+        return read(location, *more, **named)
     except _DAMAGED as error:
         text = " ".join(str(error).split())[:200]
         return Unreadable(location, f"cannot be read: {text or repr(error)}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from inspect_ai.log import EvalLog
 
 from contextleak_inspect.ablation import AblationPoint, ablation_points
 from contextleak_inspect.audit_row import RowAudit, audited_rows, main_bound
@@ -111,19 +112,19 @@ def read_numbers(
     """
     headers, lost = read_headers(find_logs(paths), progress)
     notes = [f"{log.location}: left out, {log.why}" for log in lost]
-    utilities, places = [], []
+    utilities, scored = list[UtilityLog](), dict[str, EvalLog]()
     for location, header in headers.items():
         if (utility := read_utility(header, location)) is not None:
             utilities.append(utility)
         elif is_audit(header):
-            places.append(location)
+            scored[location] = header
         else:
             notes.append(
                 f"{location}: left out, task {header.eval.task}, status {header.status}, holds no "
                 "audit that was scored"
             )
     audits: dict[tuple[str, AuditConfig], Audit] = {}
-    for found in read_each(numbers_of, places, progress, processes):
+    for found in read_each(numbers_of, scored, progress, processes):
         if isinstance(found, Unreadable):
             notes.append(f"{found.location}: left out, {found.why}")
             continue
@@ -143,9 +144,9 @@ def read_numbers(
     return [_numbered(a, k) for k, a in enumerate(ordered, start=1)], utilities, notes
 
 
-def numbers_of(location: str) -> list[Audit]:
+def numbers_of(location: str, header: EvalLog) -> list[Audit]:
     """The audits in one log, one for each time that it was scored."""
-    return [_numbers(audit) for audit in audits_of(location)]
+    return [_numbers(audit) for audit in audits_of(location, header)]
 
 
 def _numbers(audit: AuditLog) -> Audit:

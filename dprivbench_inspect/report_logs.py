@@ -1,27 +1,20 @@
 """Files, folders, patterns and remote addresses → headers of logs, and the replies in them."""
 
-import asyncio
 import multiprocessing
 import os
 import signal
 import zipfile
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple, TypeVar
 
-import anyio
 import zstandard
 from fsspec.core import url_to_fs
-from inspect_ai.log import (
-    EvalLog,
-    list_eval_logs,
-    read_eval_log_async,
-    read_eval_log_sample_summaries_async,
-)
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from dprivbench_inspect.metrics import Outcome
+from dprivbench_inspect.report_summaries import read_summaries
 from dprivbench_inspect.scorers import outcome_of
 
 Progress = Callable[[str, int, int], None]  # what is read, how many are, how many there are
@@ -38,7 +31,7 @@ _DAMAGED = (
     zstandard.ZstdError,
 )
 _MANY = 32  # logs from which on starting other processes pays
-_CHUNK = 4  # logs that are read in one go
+_CHUNK = 4  # logs that another process reads in one go
 
 
 class Replies(NamedTuple):
@@ -106,13 +99,13 @@ def read_headers(
     """Headers by address, and the files that are no logs, are damaged or too new to be read."""
     headers: dict[str, EvalLog] = {}
     lost: list[Unreadable] = []
-    for chunk in _chunks(locations):
-        for location, header in zip(chunk, _each(_read_header, chunk), strict=True):
-            if isinstance(header, Unreadable):
-                lost.append(header)
-            else:
-                headers[location] = header
-        progress("headers", len(headers) + len(lost), len(locations))
+    for done, location in enumerate(locations, start=1):
+        header = _guarded(_read_header, location)
+        if isinstance(header, Unreadable):
+            lost.append(header)
+        else:
+            headers[location] = header
+        progress("headers", done, len(locations))
     return headers, lost
 
 
@@ -128,46 +121,22 @@ def read_replies(
         progress: Is told how far this is.
         processes: Read many logs in so many processes.
     """
-    read, chunks = partial(_each, _read_replies), _chunks(locations)
     processes = min(processes, os.cpu_count() or 1)
     if processes == 1 or len(locations) < _MANY:
-        yield from _counted(map(read, chunks), len(locations), progress)
+        yield from _counted(map(_careful, locations), len(locations), progress)
         return
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _let_parent_stop)
     try:
-        yield from _counted(pool.map(read, chunks), len(locations), progress)
+        found = pool.map(_careful, locations, chunksize=_CHUNK)
+        yield from _counted(found, len(locations), progress)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _counted(
-    results: Iterable[Sequence[_Result]], total: int, progress: Progress
-) -> Iterator[_Result]:
-    done = 0
-    for chunk in results:
-        done += len(chunk)
+def _counted(results: Iterable[_Result], total: int, progress: Progress) -> Iterator[_Result]:
+    for done, result in enumerate(results, start=1):
         progress("replies", done, total)
-        yield from chunk
-
-
-def _chunks(locations: Sequence[str]) -> list[Sequence[str]]:
-    return [locations[k : k + _CHUNK] for k in range(0, len(locations), _CHUNK)]
-
-
-def _each(
-    read: Callable[[str], Awaitable[_Result]], locations: Sequence[str]
-) -> list[_Result | Unreadable]:
-    """What `read` makes of each log, or why it cannot; one event loop for all is quicker."""
-
-    async def every() -> list[_Result | Unreadable]:
-        return [await _guarded(read, location) for location in locations]
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return anyio.run(every)
-    with ThreadPoolExecutor(1) as aside:  # in a notebook, whose own loop is running
-        return aside.submit(anyio.run, every).result()
+        yield result
 
 
 def _let_parent_stop() -> None:
@@ -175,18 +144,16 @@ def _let_parent_stop() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-async def _guarded(
-    read: Callable[[str], Awaitable[_Result]], location: str
-) -> _Result | Unreadable:
+def _guarded(read: Callable[[str], _Result], location: str) -> _Result | Unreadable:
     try:
-        return await read(location)
+        return read(location)
     except _DAMAGED as error:
         text = " ".join(str(error).split())[:200]
         return Unreadable(location, f"cannot be read as a log of Inspect: {text or repr(error)}")
 
 
-async def _read_header(location: str) -> EvalLog:
-    log = await read_eval_log_async(location, header_only=True)
+def _read_header(location: str) -> EvalLog:
+    log = read_eval_log(location, header_only=True)
     readable = EvalLog.model_fields["version"].default
     if log.version > readable:
         raise ValueError(
@@ -196,25 +163,30 @@ async def _read_header(location: str) -> EvalLog:
     return log
 
 
-async def _read_replies(location: str) -> Replies:
+def _careful(location: str) -> Replies | Unreadable:
+    return _guarded(_read_replies, location)
+
+
+def _read_replies(location: str) -> Replies:
     outcomes, published = list[Outcome](), list[Outcome]()
     texts, gradings = dict[str, int](), set[str]()
     errors = rescored = 0
-    for sample in await read_eval_log_sample_summaries_async(location):
-        errors += sample.error is not None
-        scores = sample.scores or {}
+    for sample in read_summaries(location):
+        question, about = sample["id"], sample.get("metadata")
+        errors += sample.get("error") is not None
+        scores = sample.get("scores") or {}
         ours = [name for name in scores if name.removeprefix("verdict").isdigit()]
         name = max(ours, key=lambda n: int(n.removeprefix("verdict")), default="verdict")
         rescored = max(rescored, len(ours))
         for key, found in ((name, outcomes), ("paper_verdict", published)):
-            score = scores.get(key)
-            outcome = outcome_of(sample.id, score, sample.metadata) if score else None
-            if outcome is not None:
-                found.append(outcome)
+            if score := scores.get(key):
+                outcome = outcome_of(question, score["value"], score.get("metadata"), about)
+                if outcome is not None:
+                    found.append(outcome)
         if score := scores.get(name):
-            gradings.add(str((score.metadata or {}).get("grading")))
-        if isinstance(sample.input, str):
-            texts[str(sample.id)] = zlib.crc32(sample.input.encode())
+            gradings.add(str((score.get("metadata") or {}).get("grading")))
+        if isinstance(sample["input"], str):
+            texts[str(question)] = zlib.crc32(sample["input"].encode())
     labels = {outcome.question_id: outcome.label for outcome in outcomes}
     asked = sorted((question, text, labels.get(question)) for question, text in texts.items())
     return Replies(

@@ -157,21 +157,27 @@ def outcomes_of(scores: Sequence[SampleScore]) -> list[Outcome]:
     Everything is read from value, metadata and the sample's metadata, so a rescored log or one
     that was edited counts the same way. Scores of other scorers are left out.
     """
-    found = [outcome_of(s.sample_id, s.score, s.sample_metadata) for s in scores]
+    found = [
+        outcome_of(s.sample_id, s.score.value, s.score.metadata, s.sample_metadata) for s in scores
+    ]
     return [outcome for outcome in found if outcome is not None]
 
 
 def outcome_of(
-    sample_id: str | int | None, score: Score, metadata: dict[str, Any] | None
+    sample_id: str | int | None,
+    value: object,
+    left: dict[str, Any] | None,
+    metadata: dict[str, Any] | None,
 ) -> Outcome | None:
     """The outcome that a score of `verdict` or `paper_verdict` holds; None for other scores.
 
     Args:
         sample_id: The question.
-        score: What the scorer left.
+        value: Of the score.
+        left: Metadata of the score.
         metadata: Of the sample.
     """
-    value, own = score.value, score.metadata or {}
+    own = left or {}
     if not isinstance(value, dict) or "label" not in own:
         return None
     about = (metadata or {}).get

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from inspect_ai import eval
+from inspect_ai.log import read_eval_log, write_eval_log
 
 from contextleak_inspect.ablation import ablation_points
 from contextleak_inspect.audit_row import audited_rows, main_bound
@@ -190,6 +191,25 @@ def test_an_audit_travels_between_processes_and_copies_of_a_run_count_once(tmp_p
     assert "which has 20 trials to 20" in note
     back = pickle.loads(pickle.dumps(found))
     assert (back.values, back.text, back.curves) == (found.values, found.text, found.curves)
+
+
+def test_many_logs_in_both_formats_are_read_in_several_processes_to_the_same_end(tmp_path: Path):
+    log = read_eval_log(log_of(tmp_path / "source").location)
+    for number in range(33):
+        log.eval.task_id = f"run-{number:02}"
+        write_eval_log(log, str(tmp_path / "many" / f"{number:02}.{'eval' if number else 'json'}"))
+    (tmp_path / "many" / "cut.eval").write_bytes(b"PK")
+    told = list[tuple[str, int, int]]()
+    many = [str(tmp_path / "many" / "*")]
+    audits, _, notes = read_numbers(many, lambda *step: told.append(step), processes=2)
+    alone, _, same_notes = read_numbers(many)
+    assert notes == same_notes
+    assert "cut.eval: left out, cannot be read" in notes[0]
+    assert told == [("headers", k, 34) for k in range(1, 35)] + [
+        ("trials", k, 33) for k in range(1, 34)
+    ]
+    assert [a.values for a in audits] == [a.values for a in alone]
+    assert len({repr(a.values) for a in audits}) == len({repr(a.rows) for a in audits}) == 1
 
 
 @pytest.mark.parametrize("form", FORMATS)

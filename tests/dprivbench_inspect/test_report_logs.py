@@ -10,8 +10,11 @@ from pathlib import Path
 import fsspec
 import pytest
 from click.testing import CliRunner
-from inspect_ai.log import EvalSample
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalError, EvalSample, read_eval_log_sample_summaries
+from inspect_ai.scorer import Score
 
+from dprivbench_inspect import report_summaries
 from dprivbench_inspect.cli import main
 from dprivbench_inspect.report import make_report, report
 from dprivbench_inspect.report_logs import Replies, Unreadable, find_logs, read_replies
@@ -244,10 +247,14 @@ def test_summaries_are_those_of_inspect(tmp_path: Path) -> None:
 def test_a_finished_log_is_not_read_through_inspects_slow_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = str(write(run_log(SAMPLES, YES), tmp_path / "a.eval"))
-    slow = list(read_replies([str(write(run_log(SAMPLES, YES), tmp_path / "a.json"))]))
+    log = run_log(SAMPLES, YES)
+    [slow] = read_replies([str(write(log, tmp_path / "a.json"))])
     monkeypatch.delattr(report_summaries, "read_eval_log_sample_summaries")
-    assert list(read_replies([path])) == slow
+    [quick] = read_replies([str(write(log, tmp_path / "a.eval"))])
+    assert isinstance(slow, Replies)
+    assert isinstance(quick, Replies)
+    assert sorted(quick.outcomes) == sorted(slow.outcomes)
+    assert quick[2:] == slow[2:]
 
 
 @pytest.mark.parametrize("rows", [b"{}", b"[1]", b'[{"id": 1}]', b'[{"id": 1, "epoch": 1'])
