@@ -20,7 +20,8 @@ from contextleak_inspect.sequential import pair_ceiling, pair_payoffs
 
 FIRST_BLOCK = 5
 _ceiling = lru_cache(maxsize=4096)(pair_ceiling)  # the same for all rows of an audit
-# (pairs so far, thresholds) → chance of a hit with and without the canary, shapes (pairs, t)
+# (pairs, thresholds of shape (t,), or (pairs, 1) for one each) → chance of a hit with and without
+# the canary, shapes (pairs, t)
 Chances = Callable[[slice, FloatArray], tuple[FloatArray, FloatArray]]
 
 
@@ -87,12 +88,12 @@ def bets(chosen: Sequence[tuple[slice, Choice]], drawn: Chances) -> tuple[FloatA
         chosen: Threshold and side of each block of pairs, as `choices` gives them.
         drawn: Chances or hits that are bet on.
     """
-    bet = []
-    for block, choice in chosen:
-        inside, outside = (values[:, 0] for values in drawn(block, np.array([choice.threshold])))
-        bet.append((1 - outside, 1 - inside) if choice.misses else (inside, outside))
-    values_in, values_out = map(np.concatenate, zip(*bet, strict=True))
-    return values_in, values_out
+    sizes = [block.stop - block.start for block, _ in chosen]
+    thresholds = np.repeat([choice.threshold for _, choice in chosen], sizes)
+    misses = np.repeat([choice.misses for _, choice in chosen], sizes)
+    pairs = slice(0, thresholds.size)
+    inside, outside = (values[:, 0] for values in drawn(pairs, thresholds[:, np.newaxis]))
+    return np.where(misses, 1 - outside, inside), np.where(misses, 1 - inside, outside)
 
 
 def epsilon_running(

@@ -281,9 +281,14 @@ def _anytime(
 
 
 def _hit_chances(clean: FloatArray, noise: float | None, cuts: FloatArray) -> FloatArray:
-    """Chance of each trial's hit at each threshold, shape (n, t); without noise it is `clean`."""
+    """Chances of a hit, shape (n, t), at each threshold (t,) or at each trial's own (n, 1).
+
+    Without noise they are `clean`.
+    """
     if noise is None:
-        return np.broadcast_to(clean[:, np.newaxis], (clean.size, cuts.size))
+        return np.broadcast_to(clean[:, np.newaxis], (clean.size, cuts.shape[-1]))
+    if cuts.ndim > 1:
+        return hit_probability(clean[:, np.newaxis], noise, cuts)
     distinct, where = np.unique(clean, return_inverse=True)  # votes take few values
     return hit_probability(distinct[:, np.newaxis], noise, cuts)[where]
 
