@@ -147,18 +147,21 @@ def paraphrase(model: str, out: Path, source: str, topics: str | None) -> None:
     Ctrl-C keeps what is done. The same command again asks for the rest.
     """
     import anyio
-    from inspect_ai.model import get_model
 
     from dprivbench_inspect.dataset import keep, load_questions
+    from dprivbench_inspect.named_model import named_model
     from dprivbench_inspect.paraphrase import paraphrase_all, to_paraphrase
     from dprivbench_inspect.questions import Question
 
     if out.suffix != ".yaml":
         raise click.ClickException(f"--out {out}: the file must end in .yaml")
+    if not out.parent.is_dir():
+        raise click.ClickException(f"--out {out}: there is no folder {out.parent}")
     try:
         wanted = None if topics is None else [topic.strip() for topic in topics.split(",")]
         questions = keep(load_questions(2, source).questions, topics=wanted)
         left = to_paraphrase(questions, out)
+        asked = named_model(model)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
     done, useless = 0, 0
@@ -172,7 +175,7 @@ def paraphrase(model: str, out: Path, source: str, topics: str | None) -> None:
         return f"{done - useless} of {len(left)} written to {out}; the same command asks again"
 
     try:
-        anyio.run(paraphrase_all, left, get_model(model), out, progress)
+        anyio.run(paraphrase_all, left, asked, out, progress)
     except KeyboardInterrupt:
         click.echo(f"\nstopped; {state()}")
         sys.exit(130)

@@ -1,14 +1,16 @@
 """What `make demo` shows: models that need no network on all questions, a real one on a few."""
 
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 from inspect_ai import eval as run
 from inspect_ai.hooks import Hooks, SampleEnd, hooks
-from inspect_ai.model import Model, get_model
+from inspect_ai.model import Model
 
 from dprivbench_inspect import tasks
+from dprivbench_inspect.named_model import named_model
 from dprivbench_inspect.report_formats import as_text
 from dprivbench_inspect.report_runs import read_runs
 from dprivbench_inspect.report_tables import accuracy_table, f1_table
@@ -42,9 +44,13 @@ def demo(model: str, log_dir: str) -> None:
         log_dir: Where the logs go.
 
     Raises:
-        click.ClickException: A run failed.
+        click.ClickException: A run failed, or there can be no such folder.
         KeyboardInterrupt: Ctrl-C during a run; what is finished has been printed.
     """
+    try:
+        Path(log_dir).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"--log-dir {log_dir}: {error}") from error
     steps = [*OFFLINE, *_real_steps(model)]
     logs: list[str] = []
     for number, step in enumerate(steps, start=1):
@@ -89,8 +95,8 @@ def _real_steps(name: str) -> list[_Step]:
     # A small model hardly ever boxes an answer unless its replies are held to that form.
     held: dict[str, Any] = {"grammar": "yes_no"} if name.startswith("gguf/") else {}
     try:
-        model = get_model(name, **held)
-    except (FileNotFoundError, RuntimeError, ValueError) as error:
+        model = named_model(name, **held)
+    except ValueError as error:
         click.echo(f"Without a real model: {error}")
         return []
     few = {"functions": list(range(1, 6)), "mechanisms": ["laplace", "gaussian_zcdp"]}

@@ -68,6 +68,8 @@ def report(
     from dprivbench_inspect.report import as_format, make_report, write_report
     from dprivbench_inspect.report_register import evaluation_report
 
+    if "" in logs:
+        raise click.ClickException("a name of LOGS is empty; give . for the folder you are in")
     try:
         made = make_report(
             logs,
@@ -86,11 +88,14 @@ def report(
             click.echo(as_format(made, form))
         if register or out is not None:
             click.echo("".join(f"{note}\n" for note in made.notes), nl=False, err=True)
-    except (ValueError, FileNotFoundError) as error:
-        raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         click.echo("\nstopped", err=True)
         sys.exit(130)
+    except Exception as error:
+        if not isinstance(error, ValueError | OSError) and not any("://" in log for log in logs):
+            raise
+        # What a remote file system raises is its own.
+        raise click.ClickException(" ".join(str(error).split()) or repr(error)) from error
 
 
 def _progress(what: str, done: int, total: int) -> None:

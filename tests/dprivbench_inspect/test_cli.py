@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from dprivbench_inspect import cli, demo
 from dprivbench_inspect.cli import Row, main
 from dprivbench_inspect.generate import CATEGORY_1
+from tests.dprivbench_inspect.run_logs import run_log, samples_of, write
 
 
 @pytest.mark.parametrize("command", ["", *main.commands])
@@ -68,6 +69,39 @@ def test_report_without_logs_says_so_in_a_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["report", str(tmp_path)])
     assert result.exit_code == 1
     assert result.output.startswith("Error: no finished run of DPrivBench")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", ""], "a name of LOGS is empty"),
+        (["report", "nix://logs"], "Protocol not known: nix"),
+        (["report", "memory://nowhere"], "no log or folder of logs at 'memory://nowhere'"),
+        (["report", "LOGS", "--out", "FILE/x"], "Not a directory"),
+        (["paraphrase", "--out", "FILE.yaml/x.yaml"], "there is no folder"),
+        (["paraphrase", "--out", "FILE"], "the file must end in .yaml"),
+        (["paraphrase", "--out", "x.yaml", "--model", "nix/x"], "Model API nix of model 'nix/x'"),
+        (["paraphrase", "--out", "x.yaml", "--model", "openai/x"], "No OPENAI_API_KEY, "),
+        (["paraphrase", "--out", "x.yaml", "--topics", ""], "topics [''] are not in this source"),
+        (["paraphrase", "--out", "x.yaml", "--source", "nix"], "neither bundled, hub nor a path"),
+        (["demo", "--log-dir", "FILE/x"], "Not a directory"),
+    ],
+)
+def test_what_a_command_cannot_do_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    Path("FILE").write_text("x", encoding="utf-8")
+    sample = samples_of(1, ["laplace-1"])
+    write(run_log(sample, {("laplace-1", 1): "yes"}), Path("LOGS") / "a.eval")
+    if arguments[0] == "paraphrase" and "--model" not in arguments:
+        arguments = [*arguments, "--model", "dprivbench/always-yes"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    (line,) = result.output.splitlines()
+    assert line.startswith("Error: ")
+    assert message in line
 
 
 @pytest.fixture
