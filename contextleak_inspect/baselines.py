@@ -19,6 +19,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
+from contextleak_inspect.arguments import ArgumentError
 from contextleak_inspect.queries import estimate_tokens
 
 SMALLEST = 1e-9
@@ -59,9 +60,9 @@ class Simulated(ModelAPI):
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config)
         if model_name != "simulated":
-            raise ValueError(f"contextleak/{model_name} is no model; use contextleak/simulated")
+            raise ArgumentError(f"contextleak/{model_name} is no model; use contextleak/simulated")
         if model_args:
-            raise ValueError(
+            raise ArgumentError(
                 f"model arguments {sorted(model_args)} are unknown; "
                 "choose from ['hit', 'false_vote', 'unparsed']"
             )
@@ -113,9 +114,9 @@ def _rate(name: str, value: object) -> float:
     try:
         rate = float(str(value))
     except ValueError as error:
-        raise ValueError(f"{name} must be a probability, got {value!r}") from error
+        raise ArgumentError(f"{name} must be a probability, got {value!r}") from error
     if not 0 <= rate <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {rate}")
+        raise ArgumentError(f"{name} must lie in [0, 1], got {rate}")
     return rate
 
 

@@ -159,15 +159,21 @@ def plan(plot: Path | None, delta: float | None, **settings: Any) -> None:
         if plot is not None:
             save_plot(planned, rows, plot)
             click.echo(f"\nPower against trials: {plot}")
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 
 @main.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.option("--port", type=int, default=0, show_default="a free one")
-@click.option("--context", type=int, default=4096, show_default=True, help="Window in tokens.")
-@click.option("--threads", type=int, default=None, show_default="all cores")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one")
+@click.option(
+    "--context",
+    type=click.IntRange(min=256),
+    default=4096,
+    show_default=True,
+    help="Window in tokens.",
+)
+@click.option("--threads", type=click.IntRange(min=1), default=None, show_default="all cores")
 def serve(model: str, port: int, context: int, threads: int | None) -> None:
     """Serve the GGUF file MODEL on this machine for other processes, until Ctrl-C.
 

@@ -24,6 +24,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
+from contextleak_inspect.arguments import one_line_errors
 from contextleak_inspect.weights import check_gguf, check_hash, installed_weights
 
 LONGEST_REPLY = 2048  # tokens, where a request names no limit
@@ -127,6 +128,7 @@ class GGUF(ModelAPI):
     measured, so it is sent with each request and stands in the log.
     """
 
+    @one_line_errors
     def __init__(
         self,
         model_name: str,
@@ -149,7 +151,10 @@ class GGUF(ModelAPI):
                 f"model arguments {sorted(model_args)} are unknown; choose from {known}"
             )
         self.grammar = YES_NO_GRAMMAR if grammar == "yes_no" else grammar
-        self.local = serve(path, sha256=sha256, context=int(context), threads=threads)
+        for name, value in {"context": context, "threads": threads}.items():
+            if value is not None and not (type(value) is int and value > 0):
+                raise ValueError(f"{name} must be a whole number above 0, got {value!r}")
+        self.local = serve(path, sha256=sha256, context=context, threads=threads)
         self.inner = get_model(
             f"openai-api/local/{model_name}",
             base_url=f"{self.local.address}/v1",

@@ -16,6 +16,8 @@ from contextleak_inspect.rao_blackwell import label_probability
 from contextleak_inspect.theory import CurvePoint, esa_curve, label_rr_curve, rnm_curve
 from contextleak_inspect.vote_laws import VoteLaw, vote_law
 
+_MOST_SHARDS = 1000  # more would fill the memory
+
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
@@ -62,6 +64,8 @@ class Planned:
         for name in ("power", "confidence", "target_fpr"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in (0, 1), got {getattr(self, name)}")
+        if self.ensemble > _MOST_SHARDS:
+            raise ValueError(f"ensemble {self.ensemble} is above {_MOST_SHARDS}, the most planned")
         if self.defense == "zero_shot":
             raise ValueError("zero_shot uses no private exemplar, so there is nothing to show")
         if self.defense == "ksa":

@@ -20,6 +20,7 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState
 from inspect_ai.util import store_from_events_as
 
+from contextleak_inspect.arguments import ArgumentError
 from contextleak_inspect.config import UNPARSED, AuditConfig, audit_config
 from contextleak_inspect.solvers import LOGGED_CONFIG, LOGGED_TRIAL, Answers
 from contextleak_inspect.votes import TrialVotes
@@ -153,7 +154,10 @@ def _settings(config: str, changes: str) -> str:
 
     names = ("epsilon", "delta", "neighbouring", "threshold", "confidence")
     given = dict(zip(names, json.loads(changes), strict=True))
-    return rescored(_config(config), **given).text()
+    try:
+        return rescored(_config(config), **given).text()
+    except ValueError as error:
+        raise ArgumentError(str(error)) from error
 
 
 @lru_cache(maxsize=16)

@@ -48,6 +48,7 @@ def test_plan_for_randomized_labels_is_pure():
         (["--epsilon", "1", "--ensemble", "0"], "m must be at least 1 shard, got 0"),
         (["--epsilon", "1", "--delta", "0"], "delta must be in (0, 1), got 0.0"),
         (["--epsilon", "9", "--claimed", "1", "--plot", "p.svg"], "there is nothing to draw"),
+        (["--epsilon", "1", "--defense", "none", "--plot", "no/p.svg"], "No such file"),
         ([], "Missing option '--epsilon'"),
     ],
 )
@@ -88,6 +89,15 @@ def test_serve_says_that_a_port_is_taken_or_a_file_missing(tmp_path):
     assert result.exit_code == 1
     assert f"Error: port {port} is taken" in result.output
     assert "does not exist" in run("serve", str(tmp_path / "none.gguf")).output
+
+
+@pytest.mark.parametrize(
+    "option", [("--port", "70000"), ("--threads", "0"), ("--context", "-1")], ids=lambda o: o[0]
+)
+def test_serve_refuses_numbers_that_nothing_could_serve(option, tmp_path):
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    result = run("serve", str(tmp_path / "model.gguf"), *option)
+    assert f"Invalid value for '{option[0]}'" in result.output
 
 
 @pytest.mark.local_model

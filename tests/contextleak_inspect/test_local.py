@@ -3,6 +3,7 @@
 import asyncio
 import pathlib
 import socket
+from typing import Any
 
 import pytest
 from inspect_ai import Task, eval
@@ -17,6 +18,7 @@ from inspect_ai.model import (
 from inspect_ai.solver import generate
 
 from contextleak_inspect import local
+from contextleak_inspect.arguments import ArgumentError
 from contextleak_inspect.weights import installed_weights
 from tests.conftest import require_weights
 
@@ -135,6 +137,12 @@ def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(RuntimeError, match="inspect-dp\\[local\\]"):
         local.check_machine("flags : avx2")
+
+
+@pytest.mark.parametrize("wrong", [{"context": "many"}, {"threads": 0}, {"context": 2.5}])
+def test_a_number_that_is_none_is_told(wrong: dict[str, Any]):
+    with pytest.raises(ArgumentError, match="must be a whole number above 0"):
+        get_model("gguf/mine", path="x.gguf", **wrong)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"path": "x.gguf", "colour": "red"}])

@@ -148,6 +148,7 @@ def test_paired_answers_do_not_cost_power(method):
         ({"show": 1.0, "power": 1.0}, r"power must be in \(0, 1\), got 1.0"),
         ({"show": 1.0, "defense": "zero_shot"}, "uses no private exemplar"),
         ({"show": 1.0, "defense": "ksa"}, "run a pilot audit instead"),
+        ({"show": 1.0, "ensemble": 10**5}, "ensemble 100000 is above 1000"),
         ({"show": 1.0, "claimed": ()}, "rnm needs at least one claimed ε"),
         ({"show": 1.0, "defense": "esa", "level": "label"}, "level 'label' belongs to rnm"),
     ],

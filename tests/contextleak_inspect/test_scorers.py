@@ -8,6 +8,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import SampleScore, Score
 from pytest_inspect_evals.metrics import run_metrics
 
+from contextleak_inspect.arguments import ArgumentError
 from contextleak_inspect.audit_table import row_values
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.report_audits import read_audits
@@ -150,7 +151,7 @@ def test_the_same_answers_under_another_claim(tmp_path):
 
 def test_a_claim_that_does_not_fit_is_refused(tmp_path):
     log = run(tmp_path, defense="none", trials=4)
-    with pytest.raises(ValueError, match="claims no ε"):
+    with pytest.raises(ArgumentError, match="claims no ε"):
         score(log, membership(epsilon=[1]), model="none/none", display="none")
 
 
