@@ -1,13 +1,16 @@
 """What a task, scorer or model refuses, in one line: on the command line without a traceback."""
 
+import re
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
+from inspect_ai.model import Model, get_model
 
 _Arguments = ParamSpec("_Arguments")
 _Built = TypeVar("_Built")
+_MARKUP = re.compile(r"\[/?(?:bold|italic|underline|blue|red|green|yellow)\b[^\]]*\]")
 
 
 class ArgumentError(click.ClickException, ValueError):
@@ -28,3 +31,24 @@ def one_line_errors(build: Callable[_Arguments, _Built]) -> Callable[_Arguments,
             raise ArgumentError(" ".join(str(error).split())) from error
 
     return refusing
+
+
+def named_model(name: str, **arguments: Any) -> Model:
+    """The model of this name, for commands that ask one outside of a task.
+
+    Raises:
+        ArgumentError: It cannot be had; says why in one line.
+    """
+    try:
+        return get_model(name, **arguments)
+    except Exception as error:  # providers raise what they like
+        said = _MARKUP.sub("", str(getattr(error, "message", error)))
+        line = " ".join(said.split()).removeprefix("ERROR: ")
+        raise ArgumentError(line or repr(error)) from error
+
+
+def first_refusal(error: BaseException) -> BaseException:
+    """The error itself, or the first one in a group, as tasks that run side by side raise them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import click
 from inspect_ai import eval as run
 from inspect_ai.hooks import Hooks, SampleEnd, hooks
-from inspect_ai.model import Model, get_model
+from inspect_ai.model import Model
 
+from contextleak_inspect.arguments import ArgumentError, named_model
 from contextleak_inspect.audit_row import audited_rows
 from contextleak_inspect.overview import Audited, overview
 from contextleak_inspect.report_audits import read_audits
@@ -93,8 +94,8 @@ def _real_steps(name: str) -> list[_Step]:
     Where there is no model, none and a word why.
     """
     try:
-        model = get_model(name)
-    except (FileNotFoundError, RuntimeError, ValueError) as error:
+        model = named_model(name)
+    except ArgumentError as error:
         click.echo(f"Without a real model: {error}")
         return []
     told = SHORT | _COMPLETION

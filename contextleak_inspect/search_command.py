@@ -17,7 +17,10 @@ def _pairs(
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise click.BadParameter(f"{pair!r} is not name=value")
-        found[name] = yaml.safe_load(value)
+        try:
+            found[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise click.BadParameter(f"the value of {pair!r} is no YAML; quote it") from error
     return found
 
 
@@ -67,7 +70,7 @@ def _pairs(
     show_default=True,
     help="Queries that the reflector may write.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 10**9), default=0, show_default=True)
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -109,8 +112,8 @@ def search(
     seed that the search has used. Ctrl-C ends the search and keeps the best query so far.
     """
     import anyio
-    from inspect_ai.model import get_model
 
+    from contextleak_inspect.arguments import first_refusal, named_model
     from contextleak_inspect.search_run import (
         SearchPlan,
         free_path,
@@ -134,12 +137,15 @@ def search(
         found = anyio.run(
             run_search,
             plan,
-            get_model(model, **model_args),
-            get_model(reflector, role="reflector") if reflector else None,
+            named_model(model, **model_args),
+            named_model(reflector, role="reflector") if reflector else None,
             told,
         )
-    except (ValueError, RuntimeError) as error:
-        raise click.ClickException(str(error)) from error
+    except (ValueError, RuntimeError, OSError, ExceptionGroup) as error:
+        refused = first_refusal(error)
+        if not isinstance(refused, ValueError | RuntimeError | OSError):
+            raise
+        raise click.ClickException(str(refused)) from error
     out.write_text(query_file(found), encoding="utf-8")
     click.echo(search_text(found))
     click.echo(f"Query: {out}")

@@ -229,6 +229,28 @@ def test_a_wrong_setting_is_told_in_one_line(tmp_path):
     assert "'colour' is not name=value" in result.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-T", "x=[1"], "'x=[1' is no YAML"),
+        (["-T", "source=none.csv"], "none.csv: no such file"),
+        (["--seed", "99999999999"], "not in the range"),
+        (["--model", "nobody/none"], "nobody"),
+        (["--model", "openai/gpt-4.1"], "No OPENAI_API_KEY"),
+    ],
+)
+def test_what_cannot_be_searched_is_told_without_a_traceback(
+    tmp_path, monkeypatch, arguments, says
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    command = ["search", "--model", "querydependent/m", "--out", str(tmp_path / "q.yaml")]
+    result = CliRunner().invoke(main, [*command, *arguments])
+    assert result.exit_code in {1, 2}
+    assert isinstance(result.exception, SystemExit)
+    assert says in result.output
+    assert "[bold]" not in result.output
+
+
 def test_the_help_teaches():
     text = CliRunner().invoke(main, ["search", "--help"]).output
     for words in ("Grid", "GEPA", "Fresh canaries", "unbiased", "Ctrl-C", "query=query.yaml"):
