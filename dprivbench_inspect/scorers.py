@@ -1,6 +1,7 @@
 """Replies → scores; scores of all epochs → metrics."""
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 from inspect_ai.model import (
@@ -202,10 +203,10 @@ def outcome_of(
 
 
 class _Latest:
-    """The outcomes of the list of scores seen last.
+    """The outcomes of the scores seen last.
 
-    Inspect computes metrics again and again during an eval and hands one list to each of them in
-    turn; reading it once instead of four times keeps our part of a run at a few percent.
+    Inspect computes metrics again and again during an eval: it hands each of them the scores of
+    the time before and some more. Reading each score once keeps our part of a run small.
     """
 
     def __init__(self) -> None:
@@ -213,9 +214,12 @@ class _Latest:
         self._outcomes: list[Outcome] = []
 
     def outcomes_of(self, scores: list[SampleScore]) -> list[Outcome]:
-        """As the function `outcomes_of`; the same list, not an equal one, is read once."""
-        if scores is not self._scores or len(scores) != len(self._outcomes):
-            self._scores, self._outcomes = scores, outcomes_of(scores)
+        """As the function `outcomes_of`; where the list goes on as the last one, what is new."""
+        known = len(self._scores)
+        if known > len(scores) or not all(map(is_, self._scores, scores)):
+            known, self._scores, self._outcomes = 0, [], []
+        self._outcomes += outcomes_of(scores[known:])
+        self._scores += scores[known:]
         return self._outcomes
 
 

@@ -346,6 +346,24 @@ def test_metrics_run_live_on_every_sample(tmp_path):
     assert numbers(log)["replies"] == 20
 
 
+def test_live_metrics_count_what_is_there_now():
+    # An eval hands over the same scores and more; a sample that is run again replaces its score.
+    first, second, third = (sample_score(q, "yes", "yes") for q in "abc")
+    wrong, other = sample_score("a", "yes", "no"), SampleScore(score=Score(value="C"))
+    own = claim_accuracy()
+    for scores, right in (
+        ([first], 1),
+        ([first, second], 1),
+        ([wrong, second], 1 / 2),
+        ([wrong, other, second, third], 2 / 3),
+        ([second], 1),
+        ([], math.nan),
+        ([wrong], 0),
+    ):
+        assert own(scores)["accuracy"] == pytest.approx(right, nan_ok=True)
+        assert own(scores)["replies"] == len([s for s in scores if s is not other])
+
+
 def test_metrics_in_an_eval_of_the_metric_harness():
     rows = [
         [sample_score("", "yes", said, epoch).score for epoch, said in enumerate(answers, 1)]
