@@ -3,6 +3,7 @@
 from inspect_ai.dataset import MemoryDataset, Sample
 
 from contextleak_inspect.trials import Audit
+from contextleak_inspect.versions import STAMP
 
 
 def audit_dataset(audit: Audit) -> MemoryDataset:
@@ -23,6 +24,7 @@ def audit_dataset(audit: Audit) -> MemoryDataset:
                 "canary": trial.worlds[0] if len(trial.worlds) == 1 else "both",
                 "part": trial.part,
                 "null_control": trial.null_control,
+                **STAMP,
             },
         )
         for trial in audit.trials

@@ -26,6 +26,7 @@ from contextleak_inspect.report_text import audit_text
 from contextleak_inspect.roc import roc
 from contextleak_inspect.thresholds import missing_against_auditor
 from contextleak_inspect.utility_report import UtilityLog, read_utility
+from contextleak_inspect.versions import grouped, header_note
 
 _ROC_POINTS = 200  # of a curve that is drawn
 
@@ -67,6 +68,7 @@ class Audit:
         curves: ROC of each row; None while a world is empty.
         text: All of it in words.
         number: By which tables and figures name it.
+        version_note: What there is to say of the version that made it.
     """
 
     location: str
@@ -86,6 +88,7 @@ class Audit:
     curves: list[Curve | None]
     text: str
     number: int = 0
+    version_note: str | None = None
 
     @property
     def name(self) -> str:
@@ -141,7 +144,10 @@ def read_numbers(
                 )
             audits[key] = audit
     ordered = sorted(audits.values(), key=lambda a: (a.config.task, a.model, a.created, a.location))
-    return [_numbered(a, k) for k, a in enumerate(ordered, start=1)], utilities, notes
+    numbered = [_numbered(a, k) for k, a in enumerate(ordered, start=1)]
+    versions = [(f"[{a.number}]", a.version_note) for a in numbered]
+    versions += [(utility.location, utility.version_note) for utility in utilities]
+    return numbered, utilities, notes + grouped(versions)
 
 
 def numbers_of(location: str, header: EvalLog) -> list[Audit]:
@@ -174,6 +180,7 @@ def _numbers(audit: AuditLog) -> Audit:
         points=ablation_points(run, None, rows),
         curves=[measured_curve(run, index) for index in range(len(rows))],
         text=audit_text(audit, rows),
+        version_note=header_note(spec.task_version, facts),
     )
 
 

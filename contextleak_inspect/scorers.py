@@ -23,6 +23,7 @@ from inspect_ai.util import store_from_events_as
 from contextleak_inspect.arguments import ArgumentError
 from contextleak_inspect.config import UNPARSED, AuditConfig, audit_config
 from contextleak_inspect.solvers import LOGGED_CONFIG, LOGGED_TRIAL, Answers
+from contextleak_inspect.versions import told
 from contextleak_inspect.votes import TrialVotes
 
 if TYPE_CHECKING:
@@ -122,8 +123,9 @@ def membership(
         if config is None:
             return Score.unscored(reason="no_response")
         settings = _settings(config, changes)
+        note = told(state.metadata)
         if trial is None:
-            lost = {"audit": settings, "lost": state.metadata["trial"]}
+            lost = {"audit": settings, "lost": state.metadata["trial"], **note}
             said = "The trial ended without a record; it counts against the auditor."
             return TrialScore(value=_keys(settings), explanation=said, metadata=lost)
         record = trial.model_dump_json()
@@ -131,7 +133,7 @@ def membership(
             value=_keys(settings) | _hit(settings, record),
             answer=_answer(trial),
             explanation=_explanation(settings, record),
-            metadata={"trial": record, "audit": settings},
+            metadata={"trial": record, "audit": settings, **note},
         )
 
     return score

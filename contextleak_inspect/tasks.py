@@ -14,9 +14,7 @@ from contextleak_inspect.scorers import membership
 from contextleak_inspect.solvers import ensemble
 from contextleak_inspect.stopping import StopAtBound
 from contextleak_inspect.trials import Audit, prepare_audit
-
-# N-X: N moves when scores stop being comparable, X when arguments change.
-COMPARABILITY, INTERFACE = 1, "A"
+from contextleak_inspect.versions import COMPARABILITY, INTERFACE, VERSION
 
 
 @task
@@ -142,7 +140,7 @@ def audit_task(audit: Audit) -> Task:
 
 def _metadata(audit: Audit) -> dict[str, Any]:
     return {
-        "full_task_version": f"{COMPARABILITY}-{INTERFACE}",
+        "full_task_version": VERSION,
         "task_comparability_version": COMPARABILITY,
         "task_interface_version": INTERFACE,
         "package_version": __version__,

@@ -7,10 +7,10 @@ from contextleak_inspect import __version__
 from contextleak_inspect.arguments import one_line_errors
 from contextleak_inspect.config import EMBEDDING, audit_config
 from contextleak_inspect.embeddings import get_embedder
-from contextleak_inspect.tasks import COMPARABILITY, INTERFACE
 from contextleak_inspect.utility_questions import utility_questions
 from contextleak_inspect.utility_scorers import utility
 from contextleak_inspect.utility_solvers import utility_answers, utility_dataset
+from contextleak_inspect.versions import COMPARABILITY, VERSION
 
 # Whose settings the run has, by kind of task; all others are scored beside it.
 _DEFENSE = {"classification": "rnm", "generation": "esa"}
@@ -86,7 +86,7 @@ def contextleak_utility(
         version=COMPARABILITY,
         display_name=f"ContextLeak utility, {kind}",
         metadata={
-            "full_task_version": f"{COMPARABILITY}-{INTERFACE}",
+            "full_task_version": VERSION,
             "package_version": __version__,
             "utility": config.record(),
             "part": part,

@@ -6,10 +6,14 @@ from typing import Any, NamedTuple
 from inspect_ai.log import EvalLog
 
 from contextleak_inspect.utility import Utility
+from contextleak_inspect.versions import header_note
 
 
 class UtilityLog(NamedTuple):
-    """One run of contextleak_utility: a utility per defense and ε, and the settings behind it."""
+    """One run of contextleak_utility: a utility per defense and ε, and the settings behind it.
+
+    `version_note` is what there is to say of the version that made it.
+    """
 
     location: str
     model: str
@@ -17,6 +21,7 @@ class UtilityLog(NamedTuple):
     part: str
     rows: dict[str, Utility]
     settings: dict[str, Any]
+    version_note: str | None = None
 
 
 def read_utility(log: EvalLog, location: str) -> UtilityLog | None:
@@ -32,7 +37,8 @@ def read_utility(log: EvalLog, location: str) -> UtilityLog | None:
             rows[found.name] = Utility(values["mean"], values["lower"], values["upper"], n)
     settings = metadata["utility"]
     kind, part = settings["task"], metadata["part"]
-    return UtilityLog(location, log.eval.model, kind, part, rows, settings)
+    note = header_note(log.eval.task_version, metadata)
+    return UtilityLog(location, log.eval.model, kind, part, rows, settings, note)
 
 
 def utility_text(utility: UtilityLog) -> str:

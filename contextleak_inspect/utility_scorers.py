@@ -8,6 +8,7 @@ from inspect_ai.solver import TaskState
 
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.utility_solvers import UtilityAnswers
+from contextleak_inspect.versions import told
 
 if TYPE_CHECKING:
     from contextleak_inspect.config import AuditConfig
@@ -49,7 +50,11 @@ def utility(epsilon: str | float | list[float] | None = None) -> Scorer:
         given = {} if epsilon is None else {"epsilon": epsilon}
         config = audit_config(answers.config | given)
         values = _labels(config, answers) if answers.labels else _texts(config, answers, state)
-        return Score(value=dict(values), answer=answers.replies["few_shot"])
+        return Score(
+            value=dict(values),
+            answer=answers.replies["few_shot"],
+            metadata=told(state.metadata) or None,
+        )
 
     return score
 

@@ -29,6 +29,7 @@ from contextleak_inspect.utility_questions import (
     keyword_prompt,
     question_prompt,
 )
+from contextleak_inspect.versions import STAMP
 from contextleak_inspect.votes import check_labels
 
 PROMPT_DEFENSES = ("faux_secrets", "keywords")
@@ -58,7 +59,7 @@ def utility_dataset(questions: Questions) -> MemoryDataset:
             id=f"{questions.part}-{question.number:05d}",
             input=question.text,
             target=question.answer,
-            metadata={"question": question.number, "part": questions.part},
+            metadata={"question": question.number, "part": questions.part, **STAMP},
         )
         for question in questions.questions
     ]

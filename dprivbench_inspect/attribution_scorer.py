@@ -24,6 +24,7 @@ from dprivbench_inspect.attribution_prompts import CAUSE_INSTRUCTION, cause_prom
 from dprivbench_inspect.parsing import read_reply, visible_text
 from dprivbench_inspect.questions import Label
 from dprivbench_inspect.scorers import JUDGE_ROLE, reply_content, reply_stop_reason
+from dprivbench_inspect.versions import told
 
 ATTRIBUTION_GRADING = 1  # moves when the same reply may get another cause
 
@@ -59,6 +60,7 @@ def attribution() -> Scorer:
             "epoch": state.epoch,
             "category": category,
             "attribution": ATTRIBUTION_GRADING,
+            **told(state.metadata),
         }
         if verdict is None or verdict == target.text:
             return _score(None, None, False, "right, or no verdict", about)
@@ -124,7 +126,12 @@ def labelled_cause() -> Scorer:
             answer=said,
             explanation=str(state.metadata["why"]),
             reason=None if said else "invalid_response_format",
-            metadata={"category": category, "by_hand": target.text, "by_grader": said},
+            metadata={
+                "category": category,
+                "by_hand": target.text,
+                "by_grader": said,
+                **told(state.metadata),
+            },
         )
 
     return score

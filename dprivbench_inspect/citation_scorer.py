@@ -10,6 +10,7 @@ from dprivbench_inspect.citations import Citation, Cited, citation_summary, pars
 from dprivbench_inspect.parsing import visible_text
 from dprivbench_inspect.retrieval import recall
 from dprivbench_inspect.scorers import reply_content
+from dprivbench_inspect.versions import told
 
 CITING = 1  # moves when the same reply may be read otherwise
 
@@ -43,6 +44,7 @@ def citations() -> Scorer:
                 "epoch": state.epoch,
                 "cited": cited._asdict() if cited else None,
                 "citing": CITING,
+                **told(state.metadata),
             },
         )
 

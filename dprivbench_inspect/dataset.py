@@ -22,6 +22,7 @@ from dprivbench_inspect.release import (
     release_differences,
     release_questions,
 )
+from dprivbench_inspect.versions import STAMP
 
 if TYPE_CHECKING:  # sympy is slow to import
     from dprivbench_inspect.calibration import NoiseQuestion
@@ -161,7 +162,8 @@ def question_to_sample(question: Question) -> Sample:
             exclude_none=True,
             mode="json",
         )
-        | _audit(question),
+        | _audit(question)
+        | STAMP,
     )
 
 
@@ -177,7 +179,8 @@ def noise_dataset(questions: Sequence["NoiseQuestion"], name: str) -> MemoryData
                     key: value
                     for key, value in question._asdict().items()
                     if key not in {"id", "question", "answer"}
-                },
+                }
+                | STAMP,
             )
             for question in questions
         ],
@@ -202,7 +205,7 @@ def labelled_dataset(name: str) -> MemoryDataset:
                     ChatMessageUser(content=prompt),
                 ],
                 target=labelled.cause,
-                metadata={"category": labelled.category, "why": labelled.why},
+                metadata={"category": labelled.category, "why": labelled.why} | STAMP,
             )
         )
     return MemoryDataset(samples, name=name)

@@ -11,6 +11,7 @@ from dprivbench_inspect.expressions import RESULTS, Comparison, compare_boxed, g
 from dprivbench_inspect.noise_results import NoiseAnswer, noise_summary
 from dprivbench_inspect.parsing import CUT_SHORT, read_reply, visible_text
 from dprivbench_inspect.scorers import reply_content, reply_stop_reason
+from dprivbench_inspect.versions import told
 
 NOISE_GRADING = 1  # moves when the same reply may get another result
 
@@ -53,6 +54,7 @@ def noise_scale() -> Scorer:
                 "result": found.result,
                 "truncated": stop_reason in CUT_SHORT,
                 "grading": NOISE_GRADING,
+                **told(state.metadata),
             },
         )
 

@@ -16,6 +16,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from dprivbench_inspect.metrics import Outcome
 from dprivbench_inspect.report_summaries import read_summaries
 from dprivbench_inspect.scorers import outcome_of
+from dprivbench_inspect.versions import NOTE
 
 Progress = Callable[[str, int, int], None]  # what is read, how many are, how many there are
 _Result = TypeVar("_Result")
@@ -47,6 +48,7 @@ class Replies(NamedTuple):
         gradings: Versions of the rules that read the replies; more than one in a log that was
             scored again in part.
         rescored: How often the log was scored again in addition; the last time counts.
+        told: What the scorer said of logs made under another version.
     """
 
     outcomes: list[Outcome]
@@ -56,6 +58,7 @@ class Replies(NamedTuple):
     errors: int
     gradings: tuple[str, ...]
     rescored: int
+    told: tuple[str, ...] = ()
 
 
 class Unreadable(NamedTuple):
@@ -169,7 +172,7 @@ def _careful(location: str) -> Replies | Unreadable:
 
 def _read_replies(location: str) -> Replies:
     outcomes, published = list[Outcome](), list[Outcome]()
-    texts, gradings = dict[str, int](), set[str]()
+    texts, gradings, told = dict[str, int](), set[str](), set[str]()
     errors = rescored = 0
     for sample in read_summaries(location):
         question, about = sample["id"], sample.get("metadata")
@@ -184,7 +187,9 @@ def _read_replies(location: str) -> Replies:
                 if outcome is not None:
                     found.append(outcome)
         if score := scores.get(name):
-            gradings.add(str((score.get("metadata") or {}).get("grading")))
+            left = score.get("metadata") or {}
+            gradings.add(str(left.get("grading")))
+            told |= {left[NOTE]} if NOTE in left else set()
         if isinstance(sample["input"], str):
             texts[str(question)] = zlib.crc32(sample["input"].encode())
     labels = {outcome.question_id: outcome.label for outcome in outcomes}
@@ -197,4 +202,5 @@ def _read_replies(location: str) -> Replies:
         errors,
         tuple(sorted(gradings)),
         rescored,
+        tuple(sorted(told)),
     )

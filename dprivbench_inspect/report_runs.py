@@ -18,6 +18,7 @@ from dprivbench_inspect.report_logs import (
     read_replies,
     silent,
 )
+from dprivbench_inspect.versions import grouped, header_note
 
 # Task → the scorer whose numbers a report shows. Those of `verdict` come from the replies.
 SCORER_OF_TASK = {
@@ -123,7 +124,9 @@ def read_runs(
         runs.append(run)
     order = list(SCORER_OF_TASK)
     runs.sort(key=lambda r: (order.index(r.task), r.model, r.log.eval.created, r.location))
-    return [run._replace(number=number) for number, run in enumerate(runs, start=1)], notes
+    runs = [run._replace(number=number) for number, run in enumerate(runs, start=1)]
+    versions = [(f"[{run.number}]", note) for run in runs for note in _version_notes(run)]
+    return runs, notes + grouped(versions)
 
 
 def question_sets(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
@@ -213,6 +216,11 @@ def _warnings(run: Run) -> list[str]:
     if run.log.invalidated:
         found.append("a person has marked samples of it as invalid; they are counted here")
     return found
+
+
+def _version_notes(run: Run) -> set[str | None]:
+    """What there is to say of the versions that made and scored a run."""
+    return {header_note(run.log.eval.task_version, run.facts), *run.replies.told}
 
 
 def _age(found: tuple[str, EvalLog]) -> tuple[str, float]:

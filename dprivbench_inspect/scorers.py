@@ -41,6 +41,7 @@ from dprivbench_inspect.summaries import (
     published_summary,
     rate_summary,
 )
+from dprivbench_inspect.versions import told
 
 JUDGE_ROLE = "grader"
 GRADING = 1  # moves when the same reply may get another verdict; stands in each score's metadata
@@ -269,6 +270,7 @@ def _score(decision: _Decision, label: Label, state: TaskState) -> Score:
             "truncated": reply_stop_reason(state.output) in CUT_SHORT,
             "grading": GRADING,
             **decision.metadata,
+            **told(state.metadata),
         },
     )
 

@@ -38,9 +38,7 @@ from dprivbench_inspect.noise_scorer import noise_scale
 from dprivbench_inspect.questions import Question
 from dprivbench_inspect.scorers import paper_verdict, verdict
 from dprivbench_inspect.solvers import ask_noise, ask_verdict, ask_with_help
-
-# N-X: N moves when scores stop being comparable, X when arguments change.
-COMPARABILITY, INTERFACE = 1, "A"
+from dprivbench_inspect.versions import COMPARABILITY, INTERFACE, VERSION
 
 
 @task
@@ -251,7 +249,7 @@ def _verdict_task(
 
 def _metadata(given: BaseModel | None) -> dict[str, Any]:
     return {
-        "full_task_version": f"{COMPARABILITY}-{INTERFACE}",
+        "full_task_version": VERSION,
         "task_comparability_version": COMPARABILITY,
         "task_interface_version": INTERFACE,
         "package_version": __version__,
