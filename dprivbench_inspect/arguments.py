@@ -1,11 +1,8 @@
 """Arguments of the tasks as the command line or Python gives them → checked, or one clear line."""
 
-from collections.abc import Callable, Hashable, Mapping
-from functools import wraps
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-import click
-from inspect_ai import Task
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -20,28 +17,6 @@ from dprivbench_inspect.prompts import PromptForm
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _Value = TypeVar("_Value", bound=Hashable)
-_Arguments = ParamSpec("_Arguments")
-
-
-class ArgumentError(click.ClickException, ValueError):
-    """What a task cannot do, in one line.
-
-    Python callers get a ValueError. On the command line, which is made with click, Inspect lets it
-    through to click, which prints the line without a traceback and exits with code 1.
-    """
-
-
-def one_line_errors(build: Callable[_Arguments, Task]) -> Callable[_Arguments, Task]:
-    """The same function, whose refusals are an `ArgumentError`; stands below `@task`."""
-
-    @wraps(build)
-    def wrapper(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Task:
-        try:
-            return build(*args, **kwargs)
-        except (ValueError, OSError) as error:
-            raise ArgumentError(" ".join(str(error).split())) from error
-
-    return wrapper
 
 
 def checked(model: type[_Model], given: Mapping[str, Any]) -> _Model:

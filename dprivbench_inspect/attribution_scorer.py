@@ -23,6 +23,7 @@ from dprivbench_inspect.attribution import (
 from dprivbench_inspect.attribution_prompts import CAUSE_INSTRUCTION, cause_prompt
 from dprivbench_inspect.parsing import read_reply, visible_text
 from dprivbench_inspect.questions import Label
+from dprivbench_inspect.refusals import from_task
 from dprivbench_inspect.scorers import JUDGE_ROLE, reply_content, reply_stop_reason
 from dprivbench_inspect.versions import told
 
@@ -119,12 +120,15 @@ def labelled_cause() -> Scorer:
     """Compare the cause in a grader's last line with the one found by hand."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        category = int(state.metadata["category"])
+        category, why = (
+            from_task(state.metadata, key, "labelled_cause", "dprivbench_grader_check")
+            for key in ("category", "why")
+        )
         said = parse_cause(visible_text(reply_content(state.output)), category)
         return Score(
             value={"same": float(said == target.text)},
             answer=said,
-            explanation=str(state.metadata["why"]),
+            explanation=str(why),
             reason=None if said else "invalid_response_format",
             metadata={
                 "category": category,

@@ -15,6 +15,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from dprivbench_inspect.prompts import question_in
+from dprivbench_inspect.refusals import ArgumentError
 
 
 def _always(verdict: str) -> Callable[[str], str]:
@@ -53,9 +54,9 @@ class OfflineModel(ModelAPI):
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config or GenerateConfig())
         if model_name not in ANSWERS:
-            raise ValueError(f"no offline model {model_name!r}; choose from {sorted(ANSWERS)}")
+            raise ArgumentError(f"no offline model {model_name!r}; choose from {sorted(ANSWERS)}")
         if model_args:
-            raise ValueError(f"dprivbench/{model_name} takes no arguments, got {model_args}")
+            raise ArgumentError(f"dprivbench/{model_name} takes no arguments, got {model_args}")
 
     async def generate(
         self,

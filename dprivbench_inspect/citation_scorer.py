@@ -8,6 +8,7 @@ from inspect_ai.solver import TaskState
 
 from dprivbench_inspect.citations import Citation, Cited, citation_summary, parse_citations
 from dprivbench_inspect.parsing import visible_text
+from dprivbench_inspect.refusals import from_task
 from dprivbench_inspect.retrieval import recall
 from dprivbench_inspect.scorers import reply_content
 from dprivbench_inspect.versions import told
@@ -34,7 +35,10 @@ def citations() -> Scorer:
     """
 
     async def score(state: TaskState, target: Target) -> Score:
-        right, shown = state.metadata["right"], state.metadata["shown"]
+        right, shown = (
+            from_task(state.metadata, key, "citations", "dprivbench_hard")
+            for key in ("right", "shown")
+        )
         cited = parse_citations(visible_text(reply_content(state.output)), shown)
         return Score(
             value=recall(cited.shown if cited else [], right),

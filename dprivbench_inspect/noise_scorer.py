@@ -10,6 +10,7 @@ from dprivbench_inspect.boxes import last_box
 from dprivbench_inspect.expressions import RESULTS, Comparison, compare_boxed, grid
 from dprivbench_inspect.noise_results import NoiseAnswer, noise_summary
 from dprivbench_inspect.parsing import CUT_SHORT, read_reply, visible_text
+from dprivbench_inspect.refusals import from_task
 from dprivbench_inspect.scorers import reply_content, reply_stop_reason
 from dprivbench_inspect.versions import told
 
@@ -42,7 +43,11 @@ def noise_scale() -> Scorer:
             reason = read_reply(content, stop_reason).reason or "invalid_format"
             found = Comparison("unreadable", f"no box: {reason}")
         else:
-            values = grid(state.metadata["parameter"], state.metadata["constants"])
+            parameter, constants = (
+                from_task(state.metadata, key, "noise_scale", "dprivbench_calibrate")
+                for key in ("parameter", "constants")
+            )
+            values = grid(parameter, constants)
             found = await to_thread.run_sync(compare_boxed, box, target.text, values)
         return Score(
             value={result: float(found.result == result) for result in RESULTS},

@@ -34,6 +34,7 @@ from dprivbench_inspect.parsing import (
 )
 from dprivbench_inspect.prompts import JUDGE_INSTRUCTION, judge_prompt
 from dprivbench_inspect.questions import Label
+from dprivbench_inspect.refusals import ArgumentError
 from dprivbench_inspect.summaries import (
     accuracy_summary,
     audited_summary,
@@ -122,9 +123,15 @@ def verdict(synonyms: bool = False) -> Scorer:
 
     Args:
         synonyms: Read true, 1, y and their like in a box too.
+
+    Raises:
+        ArgumentError: synonyms is neither true nor false; raised at the first reply, since Inspect
+            takes a ValueError before that for a scorer that it does not know.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
+        if not isinstance(synonyms, bool):
+            raise ArgumentError(f"synonyms is true or false, got {synonyms!r}")
         label = _label(target, state)
         decision = await _decide(state, synonyms)
         return _score(decision, label, state)
@@ -280,7 +287,7 @@ def _label(target: Target, state: TaskState) -> Label:
         return "yes"
     if target.text == "no":
         return "no"
-    raise ValueError(
+    raise ArgumentError(
         f"sample {state.sample_id!r} has target {target.text!r}; the label must be yes or no"
     )
 

@@ -19,7 +19,6 @@ from dprivbench_inspect.arguments import (
     Category2,
     Hard,
     checked,
-    one_line_errors,
 )
 from dprivbench_inspect.attribution_scorer import labelled_cause
 from dprivbench_inspect.citation_scorer import citations
@@ -36,6 +35,7 @@ from dprivbench_inspect.exemplars import EXEMPLARS
 from dprivbench_inspect.hard_track import find_embedder, hard_track
 from dprivbench_inspect.noise_scorer import noise_scale
 from dprivbench_inspect.questions import Question
+from dprivbench_inspect.refusals import one_line_errors
 from dprivbench_inspect.scorers import paper_verdict, verdict
 from dprivbench_inspect.solvers import ask_noise, ask_verdict, ask_with_help
 from dprivbench_inspect.versions import COMPARABILITY, INTERFACE, VERSION
