@@ -83,13 +83,17 @@ def hard_track(
     if help == "retrieval" and k > len(library.theorems):
         raise ValueError(f"k={k}, but there are {len(library.theorems)} theorems to search")
     claims = load_questions(2).questions if help == "related" else []
+    found: list[list[str]] = [[] for _ in questions]
+    if help == "retrieval":
+        texts = [question.question for question in questions]
+        found = retrieve(texts, list(library.theorems.values()), k, embed)
     samples = []
-    for question in questions:
+    for question, near in zip(questions, found, strict=True):
         if help == "related":
             shown = [_related(question, ours, claims)]
             right = [shown[0]["id"]]
         else:
-            shown, right = _theorems(help, question, library, k, distractors, embed)
+            shown, right = _theorems(help, question, library, near, distractors)
         sample = question_to_sample(question)
         sample.metadata = (sample.metadata or {}) | {
             "help": help,
@@ -130,19 +134,16 @@ def find_embedder(name: str) -> Embed:
 
 
 def _theorems(
-    help: Help, question: Question, library: Library, k: int, distractors: int, embed: Embed | None
+    help: Help, question: Question, library: Library, found: list[str], distractors: int
 ) -> tuple[list[dict[str, str]], list[str]]:
-    """Statements to show, and ids of those that are right."""
+    """Statements to show, and ids of those that are right; `found` is what the search found."""
     link = library.link(question)
     right = list(link.theorems) if link else []
     if help != "none" and not right:
         raise ValueError(f"no link says on which theorems {question.id} rests")
-    if help == "retrieval":
-        names = retrieve(question.question, list(library.theorems.values()), k, embed)
-    elif help == "theorems":
+    names = found
+    if help == "theorems":
         names = _among_others(question, library, right, distractors)
-    else:
-        names = []
     shown = [library.theorems[name] for name in names]
     return [{"id": t.id, "title": t.title, "statement": t.statement} for t in shown], right
 

@@ -19,15 +19,16 @@ _LAYOUT = re.compile(
 
 
 def retrieve(
-    question: str, theorems: Sequence[Theorem], k: int, embed: Embed | None = None
-) -> list[str]:
-    """Ids of the k theorems nearest to a question, best first; at equal scores the earlier one.
+    questions: Sequence[str], theorems: Sequence[Theorem], k: int, embed: Embed | None = None
+) -> list[list[str]]:
+    """For each question the ids of its k nearest theorems; at equal scores the earlier one first.
 
     Args:
-        question: Its text as the model reads it. Nothing else is looked at.
+        questions: Their texts as the model reads them. Nothing else is looked at.
         theorems: The corpus; a record is searched by title and statement.
         k: How many, at least 1; a smaller corpus gives all it has.
-        embed: Embeddings to compare by their angle; None searches by words with BM25.
+        embed: Embeddings to compare by their angle, asked once for all texts; None searches by
+            words with BM25.
 
     Raises:
         ValueError: k below 1, an empty corpus, an embedder that fails, or no finite vectors.
@@ -35,9 +36,9 @@ def retrieve(
     if k < 1 or not theorems:
         raise ValueError(f"expected k >= 1 and theorems to search, got k={k} of {len(theorems)}")
     texts = [f"{theorem.title}\n{theorem.statement}" for theorem in theorems]
-    scores = _bm25(question, texts) if embed is None else _angles(question, texts, embed)
-    best = np.argsort(-scores, kind="stable")[:k]
-    return [theorems[index].id for index in best]
+    scores = _bm25(questions, texts) if embed is None else _angles(questions, texts, embed)
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return [[theorems[index].id for index in row] for row in best]
 
 
 def recall(found: Sequence[str], right: Sequence[str]) -> float:
@@ -49,22 +50,27 @@ def recall(found: Sequence[str], right: Sequence[str]) -> float:
     return sum(name in found for name in right) / len(right)
 
 
-def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+def _bm25(queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
+    """Scores, shape (n_queries, n_texts)."""
     import bm25s
 
-    words = bm25s.tokenize([_words(t) for t in (*texts, query)], return_ids=False, **_QUIET)
+    words = bm25s.tokenize(
+        [_words(text) for text in (*texts, *queries)], return_ids=False, **_QUIET
+    )
     index = bm25s.BM25()
-    index.index(words[:-1], **_QUIET)
-    known = [word for word in words[-1] if word in index.vocab_dict]
-    if not known:
-        return np.zeros(len(texts))
-    return np.asarray(index.get_scores(known), dtype=np.float64)
+    index.index(words[: len(texts)], **_QUIET)
+    scores = np.zeros((len(queries), len(texts)))
+    for row, asked in zip(scores, words[len(texts) :], strict=True):
+        if known := [word for word in asked if word in index.vocab_dict]:
+            row[:] = index.get_scores(known)
+    return scores
 
 
-def _angles(query: str, texts: Sequence[str], embed: Embed) -> NDArray[np.float64]:
-    n = len(texts) + 1
+def _angles(queries: Sequence[str], texts: Sequence[str], embed: Embed) -> NDArray[np.float64]:
+    """Cosines, shape (n_queries, n_texts)."""
+    n = len(texts) + len(queries)
     try:
-        given = embed([*texts, query])
+        given = embed([*texts, *queries])
     except Exception as error:  # a function of the caller's may raise anything
         raise ValueError(
             f"the embedder failed on {n} texts with {type(error).__name__}: {error}"
@@ -83,7 +89,7 @@ def _angles(query: str, texts: Sequence[str], embed: Embed) -> NDArray[np.float6
         raise ValueError("the embedder gave vectors with nan or inf in them")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths > 0, lengths, 1)
-    return np.asarray(unit[:-1] @ unit[-1], dtype=np.float64)
+    return np.asarray(unit[len(texts) :] @ unit[: len(texts)].T, dtype=np.float64)
 
 
 def _words(text: str) -> str:

@@ -35,9 +35,9 @@ EMBEDDERS = {
     "no.such:thing": "importing no failed with ModuleNotFoundError|importing no.such failed with",
     "json:embed": "module json has no 'embed'",
     "json:decoder": "'decoder' is of type module, not a function",
-    "json:dumps": "the embedder gave '.* for 62 texts; expected 62 vectors of equal length",
-    "json:loads": "the embedder failed on 62 texts with TypeError: the JSON object must be",
-    "builtins:len": r"the embedder gave shape \(\) for 62 texts; expected \(62, dimensions\)",
+    "json:dumps": "the embedder gave '.* for 100 texts; expected 100 vectors of equal length",
+    "json:loads": "the embedder failed on 100 texts with TypeError: the JSON object must be",
+    "builtins:len": r"the embedder gave shape \(\) for 100 texts; expected \(100, dimensions\)",
 }
 
 
