@@ -1,14 +1,18 @@
 """What our part of an audit costs: 100 trials of 10 shards, beside a solver that only asks.
 
 The bare task sends the same prompts with the same seeds through Inspect's own `collect()` and
-`generate()` and scores with Inspect's `includes()`. Ours is the whole audit at five ε, scorer, live
-and final metrics included. They run in one process, in turns, so that a busy machine slows both.
-Prints CPU and wall time per trial, their ratio, and the size of the log per trial.
+`generate()` and scores with Inspect's `includes()`; its prompts are made beforehand. Ours is the
+whole audit at five ε, scorer, live and final metrics included. Both are plain `Task` objects:
+Inspect looks up the package of a registered one, whatever it does. They run in one process, in
+turns whose order changes, so that a busy machine slows both; the medians of the rounds' ratios
+count. Prints CPU and wall time per trial, their ratio, what a run costs beyond its trials (Inspect
+renders our table of numbers even where it displays nothing), and the size of the log per trial.
 
-python tests/benchmarks/ensemble_overhead.py [repeats]
+python tests/benchmarks/ensemble_overhead.py [rounds]
 """
 
 import pathlib
+import statistics
 import sys
 import tempfile
 import time
@@ -23,7 +27,7 @@ from inspect_ai.util import collect
 from contextleak_inspect.calls import ask, generate_config
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.dataset import audit_dataset
-from contextleak_inspect.tasks import contextleak_classification
+from contextleak_inspect.tasks import audit_task
 from contextleak_inspect.trials import Audit, plan_calls, prepare_audit
 
 
@@ -70,34 +74,50 @@ def cost(task: Task) -> Cost:
         return Cost(time.process_time() - cpu, time.perf_counter() - wall, size)
 
 
-def main(repeats: int = 3, few: int = 50, many: int = 250) -> None:
+def main(rounds: int = 5, few: int = 50, many: int = 250) -> None:
     """Time both in turns at two numbers of trials; print what a trial and what a run costs."""
+    audits = {
+        trials: prepare_audit(audit_config({"null_controls": 0, "trials": trials}))
+        for trials in (few, many)
+    }
+    makers = {"bare": bare_task, "ours": audit_task}
     costs: dict[tuple[str, int], list[Cost]] = {}
-    for number in range(repeats + 1):
-        for trials in (few, many):
-            settings = {"null_controls": 0, "trials": trials}
-            audit = prepare_audit(audit_config(settings))
-            for name, task in (
-                ("bare", bare_task(audit)),
-                ("ours", contextleak_classification(null_controls=0, trials=trials)),
-            ):
-                found = cost(task)
+    for number in range(rounds + 1):
+        for trials, audit in audits.items():
+            for name in sorted(makers, reverse=bool(number % 2)):
+                found = cost(makers[name](audit))
                 if number:  # the first round warms up
                     costs.setdefault((name, trials), []).append(found)
-                    print(f"{number}/{repeats} {name} {trials}: {found}", flush=True)
+                    print(f"{number}/{rounds} {name} {trials}: {found}", flush=True)
     for kind, index in (("CPU", 0), ("wall", 1)):
-        best = {key: min(found[index] for found in runs) for key, runs in costs.items()}
-        slope = {n: (best[n, many] - best[n, few]) / (many - few) for n in ("bare", "ours")}
-        fixed = {n: best[n, few] - few * slope[n] for n in ("bare", "ours")}
-        at_100 = {n: fixed[n] + 100 * slope[n] for n in ("bare", "ours")}
-        print(
-            f"{kind}: a trial costs {1000 * slope['bare']:.1f} ms bare, "
-            f"{1000 * slope['ours']:.1f} ms ours, ratio {slope['ours'] / slope['bare']:.3f}; a run "
-            f"{fixed['bare']:.2f} s and {fixed['ours']:.2f} s; 100 trials with all of it, ratio "
-            f"{at_100['ours'] / at_100['bare']:.3f}"
+        bare, ours = (
+            [
+                _trial_and_run(a[index], b[index], few, many)
+                for a, b in zip(costs[name, few], costs[name, many], strict=True)
+            ]
+            for name in ("bare", "ours")
         )
-    sizes = {n: costs[n, many][-1].log_kb / many for n in ("bare", "ours")}
+        per_trial = statistics.median(b[0] / a[0] for a, b in zip(bare, ours, strict=True))
+        of_100 = statistics.median(
+            (b[1] + 100 * b[0]) / (a[1] + 100 * a[0]) for a, b in zip(bare, ours, strict=True)
+        )
+        (trial, run), (our_trial, our_run) = (
+            [statistics.median(round_[part] for round_ in found) for part in (0, 1)]
+            for found in (bare, ours)
+        )
+        print(
+            f"{kind}: a trial costs {1000 * trial:.1f} ms bare, {1000 * our_trial:.1f} ms ours, "
+            f"ratio {per_trial:.3f}; a run {run:.2f} s and {our_run:.2f} s; 100 trials with all of "
+            f"it, ratio {of_100:.3f}"
+        )
+    sizes = {name: costs[name, many][-1].log_kb / many for name in makers}
     print(f"log per trial: bare {sizes['bare']:.1f} kB, ours {sizes['ours']:.1f} kB")
+
+
+def _trial_and_run(few_cost: float, many_cost: float, few: int, many: int) -> tuple[float, float]:
+    """Seconds of one trial, and of a run without its trials."""
+    trial = (many_cost - few_cost) / (many - few)
+    return trial, few_cost - few * trial
 
 
 if __name__ == "__main__":
