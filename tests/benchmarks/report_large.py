@@ -1,14 +1,17 @@
 """What a report costs on many logs and on a large one: seconds, and the most memory it held.
 
-python tests/benchmarks/report_large.py [logs] [replies of the large log] [replies a log]
+python tests/benchmarks/report_large.py [logs] [replies of the large log]
 
-Makes 1,000 logs of 588 replies and one of 50,000 by copying one real run (every file differs in
-its ids), one more cut in half, and runs `dprivbench report` on each in a process of its own.
+Makes folders as users have them, every member of every archive included: 1,000 runs of the 588
+questions of Category 1, and 1,000 audits of 100 trials at five ε, by copying real ones (one run,
+ten audits) under ids of their own; one log of 50,000 replies; and in each folder a log that is cut
+in half. `dprivbench report` and `contextleak report` run on each in a process of their own.
 """
 
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,76 +19,106 @@ import time
 import zipfile
 from pathlib import Path
 
-from inspect_ai import eval
+from inspect_ai import Task, eval
 from inspect_ai.log import EvalLog, read_eval_log
 
+from contextleak_inspect.tasks import contextleak_classification
 from dprivbench_inspect.tasks import dprivbench_cat1
 
-
-def source(folder: Path) -> EvalLog:
-    """A real run of Category 1."""
-    [log] = eval(
-        dprivbench_cat1(), model="dprivbench/always-yes", log_dir=str(folder), display="none"
-    )
-    return read_eval_log(log.location)
-
-
-def summaries(log: EvalLog, replies: int) -> str:
-    """Summaries of so many replies, in as many epochs as that takes, as Inspect stores them."""
-    rows = [s.summary().model_dump(mode="json", exclude_none=True) for s in log.samples or []]
-    found = []
-    for k in range(replies):
-        row = copy.deepcopy(rows[k % len(rows)])
-        row["epoch"] = row["scores"]["verdict"]["metadata"]["epoch"] = k // len(rows) + 1
-        found.append(row)
-    return json.dumps(found)
+# A small process starts the report: the memory of a process counts as that of its children too.
+WATCH = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss, code)
+"""
+AUDITS = ({"defense": "rnm"}, {"defense": "rnm", "calls": "paired"}, {"defense": "label_rr"})
 
 
-def write(log: EvalLog, path: Path, replies: int, name: str, rows: str) -> None:
-    """A log with these summaries and a name of its own, in Inspect's layout."""
+def run(task: Task, model: str, folder: Path) -> Path:
+    """The log of a real run."""
+    [log] = eval(task, model=model, log_dir=str(folder), display="none")
+    return Path(log.location)
+
+
+def header_of(log: EvalLog, name: str) -> dict[str, object]:
+    """The header of a run of that name."""
     header = log.model_dump(mode="json", exclude={"samples", "location", "etag"}, exclude_none=True)
     header["eval"] |= {"task_id": name, "eval_id": name, "run_id": name, "model": f"lab/{name}"}
-    ids = [sample.id for sample in log.samples or []]
-    header["eval"]["config"]["epochs"] = -(-replies // len(ids))
-    header["results"] |= {"total_samples": replies, "completed_samples": replies}
+    return header
+
+
+def copies(sources: list[Path], folder: Path, number: int) -> None:
+    """So many logs, and one that is cut in half."""
+    folder.mkdir()
+    logs = [read_eval_log(str(source), header_only=True) for source in sources]
+    for k in range(number):
+        path = folder / f"{k:05}.eval"
+        shutil.copyfile(sources[k % len(sources)], path)
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.filelist.remove(archive.NameToInfo.pop("header.json"))
+            header = header_of(logs[k % len(sources)], f"model-{k}")
+            archive.writestr("header.json", json.dumps(header), zipfile.ZIP_DEFLATED)
+    (folder / "cut.eval").write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def large(source: Path, path: Path, replies: int) -> None:
+    """A log of so many replies, in as many epochs as that takes."""
+    log = read_eval_log(str(source))
+    samples = log.samples or []
+    rows = [s.summary().model_dump(mode="json", exclude_none=True) for s in samples]
+    header = header_of(log, "large")
+    header["eval"]["config"]["epochs"] = -(-replies // len(rows))  # type: ignore[index]
+    header["results"] |= {"total_samples": replies, "completed_samples": replies}  # type: ignore[operator]
+    found = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for k in range(replies if replies > len(ids) else 0):
-            archive.writestr(f"samples/{ids[k % len(ids)]}_epoch_{k // len(ids) + 1}.json", b"{}")
-        archive.writestr("summaries.json", rows)
+        for k in range(replies):
+            row = copy.deepcopy(rows[k % len(rows)])
+            row["epoch"] = row["scores"]["verdict"]["metadata"]["epoch"] = k // len(rows) + 1
+            archive.writestr(f"samples/{row['id']}_epoch_{row['epoch']}.json", b"{}")
+            found.append(row)
+        archive.writestr("summaries.json", json.dumps(found))
         archive.writestr("header.json", json.dumps(header))
 
 
-def measure(title: str, *arguments: str) -> None:
-    """Run the report in another process and print what it took; other processes of it included."""
-    command = [sys.executable, "-m", "dprivbench_inspect.cli", "report", *arguments]
+def measure(title: str, package: str, *arguments: str) -> None:
+    """Run a report in another process and print what it took, processes of its own included."""
+    command = [sys.executable, "-m", f"{package}_inspect.cli", "report", *arguments]
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, code, used = os.wait4(process.pid, 0)
+    done = subprocess.run([sys.executable, "-c", WATCH, *command], capture_output=True, text=True)
     seconds = time.perf_counter() - start
+    cpu, memory, code = done.stdout.split()
     print(
-        f"{title}: {seconds:.1f} s ({used.ru_utime + used.ru_stime:.1f} s of CPU), at most "
-        f"{used.ru_maxrss / 1024:.0f} MB in a process, exit code {os.waitstatus_to_exitcode(code)}",
+        f"{package}, {title}: {seconds:.1f} s ({float(cpu):.1f} s of CPU), at most "
+        f"{int(memory) / 1024:.0f} MB in a process, exit code {code}, "
+        f"load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
 
 
 def main() -> None:
     """Make the logs and print the table."""
-    logs, replies, each = [*map(int, sys.argv[1:]), *(1000, 50_000, 588)[len(sys.argv) - 1 :]]
+    logs, replies = [*map(int, sys.argv[1:]), *(1000, 50_000)[len(sys.argv) - 1 :]]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        log = source(folder / "source")
-        (folder / "many").mkdir()
-        rows = summaries(log, each)
-        for number in range(logs):
-            write(log, folder / "many" / f"{number}.eval", each, f"model-{number}", rows)
-        whole = (folder / "many" / "0.eval").read_bytes()
-        (folder / "many" / "cut.eval").write_bytes(whole[: len(whole) // 2])
-        write(log, folder / "large.eval", replies, "large", summaries(log, replies))
-        measure(f"one log of {replies} replies", str(folder / "large.eval"))
-        measure(f"{logs} logs of {each} replies", str(folder / "many"))
-        out = ("--out", str(folder / "out"))
-        measure("the same with figures and page", str(folder / "many"), *out)
+        questions = run(dprivbench_cat1(), "dprivbench/always-yes", folder / "source")
+        audits = [
+            run(
+                contextleak_classification(epsilon="1,2,4,8,inf", seed=k, **AUDITS[k % 3]),
+                "contextleak/simulated",
+                folder / "source",
+            )
+            for k in range(10)
+        ]
+        large(questions, folder / "large.eval", replies)
+        measure(f"one log of {replies} replies", "dprivbench", str(folder / "large.eval"))
+        for package, sources in (("dprivbench", [questions]), ("contextleak", audits)):
+            many = folder / package
+            copies(sources, many, logs)
+            measure(f"{logs} logs", package, str(many))
+            out = ("--out", str(folder / f"{package}-report"))
+            measure(f"{logs} logs, figures and page", package, str(many), *out)
+            shutil.rmtree(many)
 
 
 if __name__ == "__main__":
