@@ -91,6 +91,11 @@ def _only(text: str) -> str:
     return f'root ::= "{escaped}"'
 
 
+def stop_reason(output: ModelOutput) -> str:
+    """Why the model stopped; "unknown" where a provider gave no reply at all."""
+    return output.stop_reason if output.choices else "unknown"
+
+
 def prompt_tokens(output: ModelOutput) -> int:
     """Tokens of the prompt as the provider counted them, prompt cache included; 0 if unknown."""
     usage = output.usage

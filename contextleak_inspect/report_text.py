@@ -248,7 +248,7 @@ def _ties(run: Run, rows: Sequence[RowAudit]) -> list[str]:
     found = [
         tied_at_rank(
             row.row.name,
-            run.arms["in"].scores[:, index],
+            np.nan_to_num(run.arms["in"].scores[:, index], nan=-np.inf),
             np.nan_to_num(run.arms["out"].scores[:, index], nan=np.inf),
             run.config.target_fpr,
         )

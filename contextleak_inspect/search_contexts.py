@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import anyio
 from inspect_ai.model import Model
 
-from contextleak_inspect.calls import ask, check_windows
+from contextleak_inspect.calls import ask, check_windows, stop_reason
 from contextleak_inspect.config import World, audit_config
 from contextleak_inspect.queries import Query
 from contextleak_inspect.trials import (
@@ -91,7 +91,7 @@ async def answer(model: Model, query: Query, context: Context) -> Answered:
         labels = audit.labels
         vote = read_vote(
             output.completion,
-            output.stop_reason,
+            stop_reason(output),
             labels=labels,
             canary=audit.canary,
             query=query,

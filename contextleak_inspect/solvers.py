@@ -22,6 +22,7 @@ from contextleak_inspect.calls import (
     check_windows,
     logprob_score,
     prompt_tokens,
+    stop_reason,
     temperature_sent,
     warn_once,
 )
@@ -173,7 +174,7 @@ def _read(audit: Audit, call: Call, output: ModelOutput, blocked: bool) -> Vote:
         return Vote(UNPARSED, FORCED)
     vote = read_vote(
         output.completion,
-        output.stop_reason,
+        stop_reason(output),
         labels=audit.labels,
         canary=audit.canary,
         query=audit.query,

@@ -1,6 +1,7 @@
 import pytest
 from inspect_ai import eval, score
 from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from contextleak_inspect.audit_row import audit_row
 from contextleak_inspect.report import report
@@ -97,6 +98,24 @@ def test_a_log_that_was_scored_under_the_former_names_of_options_is_read(tmp_pat
     [audit], _ = read_audits([file])
     c = audit.run.config
     assert (c.epsilon, c.neighbouring, c.threshold) == ((3.0,), "add_remove", "dkw")
+
+
+def test_a_run_whose_every_reply_is_empty_is_reported(tmp_path):
+    def nothing(messages, tools, choice, config):
+        output = ModelOutput.from_content("m", "", stop_reason="max_tokens")
+        output.usage = ModelUsage(input_tokens=900, output_tokens=1, total_tokens=901)
+        return output
+
+    model = get_model("mockllm/model", custom_outputs=nothing, memoize=False)
+    eval(
+        contextleak_classification(trials=6, epsilon="4"),
+        model=model,
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    text = report([str(tmp_path)])
+    assert "warning: 100% of replies are empty" in text
+    assert table_row(text, "Noisy histogram", "4")[1] == "0.00"
 
 
 def test_ties_at_the_rank_are_told_beside_the_row_without_noise(tmp_path):

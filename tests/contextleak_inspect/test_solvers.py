@@ -17,7 +17,7 @@ from inspect_ai.model import (
 )
 
 from contextleak_inspect import baselines, calls
-from contextleak_inspect.config import audit_config
+from contextleak_inspect.config import UNPARSED, audit_config
 from contextleak_inspect.dataset import audit_dataset
 from contextleak_inspect.solvers import Answers, ensemble
 from contextleak_inspect.trials import (
@@ -445,3 +445,9 @@ def test_a_small_real_model_finds_the_canarys_tail_likely_only_where_it_was_plan
     for record in records(run(made, tmp_path, model="gguf/smollm2-135m")):
         for world, score in record.logprob_scores.items():
             assert score > -1.5 if world == "in" else score < -2
+
+
+def test_an_output_without_any_reply_is_no_vote(tmp_path):
+    scripted = Scripted(lambda messages, config: ModelOutput(model="m", choices=[]))
+    found = records(run(audit(defense="none", trials=4), tmp_path, model=scripted.model))
+    assert [set(record.votes.popitem()[1]) for record in found] == [{UNPARSED}] * 4
