@@ -1,7 +1,7 @@
 """One trial's votes → what the defense releases at each ε, and its membership scores."""
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -284,11 +284,17 @@ def _noisy_votes(record: TrialVotes, config: AuditConfig, world: World) -> list[
         rng = _rng(record, epsilon, "rnm", world)
         noisy = noisy_histogram(counts, sigma, rng)
         label = int(noisy_max(noisy, rng))
-        chance = float(label_probability(counts, sigma, record.answer))
+        chance = _winning_chance(tuple(counts.tolist()), sigma, record.answer)
         difference = float(noisy[record.answer] - noisy[record.other])
         histograms.append((Seen(difference, clean), None))
         winners.append((Seen(float(label == record.answer), chance), label))
     return [*histograms, *winners]
+
+
+@lru_cache(maxsize=1 << 14)
+def _winning_chance(counts: tuple[int, ...], sigma: float, answer: int) -> float:
+    """Chance that the canary's label wins; there are far fewer histograms than trials."""
+    return float(label_probability(counts, sigma, answer))
 
 
 def _noisy_embeddings(record: TrialVotes, config: AuditConfig, world: World) -> list[Seen]:

@@ -53,7 +53,8 @@ def copies(sources: list[Path], folder: Path, number: int) -> None:
     folder.mkdir()
     logs = [read_eval_log(str(source), header_only=True) for source in sources]
     for k in range(number):
-        path = folder / f"{k:05}.eval"
+        # named as Inspect names them: of other names its listing reads the headers, once more
+        path = folder / f"2026-01-01T00-00-00-00-00_task_{k:05}.eval"
         shutil.copyfile(sources[k % len(sources)], path)
         with zipfile.ZipFile(path, "a") as archive:
             archive.filelist.remove(archive.NameToInfo.pop("header.json"))
