@@ -101,18 +101,22 @@ def test_serve_refuses_numbers_that_nothing_could_serve(option, tmp_path):
 
 
 @pytest.mark.local_model
-def test_serve_answers_on_loopback_until_ctrl_c():
+def test_serve_answers_on_loopback_until_ctrl_c(request):
     require_weights("smollm2-135m")
+    # Tests started in the background of a script ignore Ctrl-C, and so would the server.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     command = [sys.executable, "-m", "contextleak_inspect.cli", "serve"]
     file = str(installed_weights("smollm2-135m"))
-    with subprocess.Popen([*command, file], stdout=subprocess.PIPE, text=True) as served:
-        assert served.stdout
-        line = served.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert address, line
-        with urllib.request.urlopen(f"{address.group()}/v1/models", timeout=120) as reply:
-            assert reply.status == 200
-        served.send_signal(signal.SIGINT)
-        rest, _ = served.communicate(timeout=120)
+    served = subprocess.Popen([*command, file], stdout=subprocess.PIPE, text=True)
+    request.addfinalizer(served.kill)
+    assert served.stdout
+    line = served.stdout.readline()
+    address = re.search(r"http://127\.0\.0\.1:\d+", line)
+    assert address, line
+    with urllib.request.urlopen(f"{address.group()}/v1/models", timeout=120) as reply:
+        assert reply.status == 200
+    served.send_signal(signal.SIGINT)
+    rest, _ = served.communicate(timeout=120)
     assert rest.rstrip().endswith("stopped")
     assert served.returncode == 0
