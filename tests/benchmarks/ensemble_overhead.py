@@ -5,8 +5,11 @@ The bare task sends the same prompts with the same seeds through Inspect's own `
 whole audit at five ε, scorer, live and final metrics included. Both are plain `Task` objects:
 Inspect looks up the package of a registered one, whatever it does. They run in one process, in
 turns whose order changes, so that a busy machine slows both; the medians of the rounds' ratios
-count. Prints CPU and wall time per trial, their ratio, what a run costs beyond its trials (Inspect
-renders our table of numbers even where it displays nothing), and the size of the log per trial.
+count. Inspect renews live metrics by the wall clock, about once a second: where others use the
+machine too, a trial lasts longer, more renewals fall on it, and our ratio comes out too high.
+
+Prints CPU and wall time per trial, their ratio, what a run costs beyond its trials (Inspect renders
+our table of numbers even where it displays nothing), and the size of the log per trial.
 
 python tests/benchmarks/ensemble_overhead.py [rounds]
 """
