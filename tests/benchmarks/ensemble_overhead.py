@@ -3,9 +3,10 @@
 The bare task sends the same prompts with the same seeds through Inspect's own `collect()` and
 `generate()` and scores with Inspect's `includes()`; its prompts are made beforehand. Ours is the
 whole audit at five ε, scorer, live and final metrics included. Both are plain `Task` objects:
-Inspect looks up the package of a registered one, whatever it does. They run in one process, in
-turns whose order changes, so that a busy machine slows both; the medians of the rounds' ratios
-count. Inspect renews live metrics by the wall clock, about once a second: where others use the
+Inspect looks up the package of a registered one, whatever it does. Each run has a process of its
+own, as a user's has, or the collector of garbage would walk through earlier logs; the runs take
+turns whose order changes, so that a busy machine slows both; the medians of the ratios count.
+Inspect renews live metrics by the wall clock, about once a second: where others use the
 machine too, a trial lasts longer, more renewals fall on it, and our ratio comes out too high.
 
 Prints CPU and wall time per trial, their ratio, what a run costs beyond its trials (Inspect renders
@@ -14,11 +15,13 @@ our table of numbers even where it displays nothing), and the size of the log pe
 python tests/benchmarks/ensemble_overhead.py [rounds]
 """
 
+import multiprocessing
 import pathlib
 import statistics
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 from inspect_ai import Task, eval
@@ -67,8 +70,14 @@ def bare_task(audit: Audit) -> Task:
     )
 
 
-def cost(task: Task) -> Cost:
-    """What one run costs."""
+def cost(name: str, trials: int) -> Cost:
+    """What one run of a new process costs; a short one before it loads and warms everything."""
+    audits = [
+        prepare_audit(audit_config({"null_controls": 0, "trials": count})) for count in (4, trials)
+    ]
+    warm, task = [MAKERS[name](audit) for audit in audits]
+    with tempfile.TemporaryDirectory() as folder:
+        eval(warm, model="contextleak/simulated", log_dir=folder, display="none")
     with tempfile.TemporaryDirectory() as folder:
         cpu, wall = time.process_time(), time.perf_counter()
         (log,) = eval(task, model="contextleak/simulated", log_dir=folder, display="none")
@@ -77,19 +86,18 @@ def cost(task: Task) -> Cost:
         return Cost(time.process_time() - cpu, time.perf_counter() - wall, size)
 
 
+MAKERS = {"bare": bare_task, "ours": audit_task}
+
+
 def main(rounds: int = 5, few: int = 50, many: int = 250) -> None:
     """Time both in turns at two numbers of trials; print what a trial and what a run costs."""
-    audits = {
-        trials: prepare_audit(audit_config({"null_controls": 0, "trials": trials}))
-        for trials in (few, many)
-    }
-    makers = {"bare": bare_task, "ours": audit_task}
     costs: dict[tuple[str, int], list[Cost]] = {}
-    for number in range(rounds + 1):
-        for trials, audit in audits.items():
-            for name in sorted(makers, reverse=bool(number % 2)):
-                found = cost(makers[name](audit))
-                if number:  # the first round warms up
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as new_process:
+        for number in range(1, rounds + 1):
+            for trials in (few, many):
+                for name in sorted(MAKERS, reverse=bool(number % 2)):
+                    found = new_process.submit(cost, name, trials).result()
                     costs.setdefault((name, trials), []).append(found)
                     print(f"{number}/{rounds} {name} {trials}: {found}", flush=True)
     for kind, index in (("CPU", 0), ("wall", 1)):
@@ -113,7 +121,7 @@ def main(rounds: int = 5, few: int = 50, many: int = 250) -> None:
             f"ratio {per_trial:.3f}; a run {run:.2f} s and {our_run:.2f} s; 100 trials with all of "
             f"it, ratio {of_100:.3f}"
         )
-    sizes = {name: costs[name, many][-1].log_kb / many for name in makers}
+    sizes = {name: costs[name, many][-1].log_kb / many for name in MAKERS}
     print(f"log per trial: bare {sizes['bare']:.1f} kB, ours {sizes['ours']:.1f} kB")
 
 

@@ -245,7 +245,8 @@ def test_defenses_without_noise_leak_the_bracketed_canary_or_block_it(tmp_path, 
     assert audit_row(audited, 0).accuracy.balanced == (1.0 if leaks else 0.5)
 
 
-def test_the_papers_settings_make_an_audit():
+def test_the_papers_settings_make_an_audit(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     path = pathlib.Path(__file__).parents[2] / "tasks" / "contextleak_generation_paper.yaml"
     spec = yaml.safe_load(path.read_text(encoding="utf-8"))["task"]
     made = contextleak_generation(**spec["args"])

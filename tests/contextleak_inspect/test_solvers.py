@@ -29,6 +29,7 @@ from contextleak_inspect.trials import (
     prepare_audit,
     prompts,
 )
+from contextleak_inspect.versions import STAMP
 from contextleak_inspect.votes import TrialVotes, error_rates
 from tests.conftest import require_weights
 
@@ -375,6 +376,7 @@ def test_sample_ids_order_and_metadata():
             "canary": trial.worlds[0],
             "part": trial.part,
             "null_control": trial.null_control,
+            **STAMP,
         }
     paired = audit_dataset(audit(calls="paired"))[0]
     assert (paired.metadata["canary"], paired.target) == ("both", "canary out and in")
