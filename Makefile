@@ -10,7 +10,7 @@ demo: .venv/.usable
 	@$(BIN)/dprivbench demo
 	@$(BIN)/contextleak demo
 
-# The audits and questions of tasks/small_model on the real model: about half an hour on two cores.
+# The audits and questions of tasks/small_model on the real model: up to an hour on two cores.
 small-model: .venv/.usable
 	@for run in tasks/small_model/*.yaml; do \
 	  echo "$$run"; \
