@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import mmap
 import struct
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,10 +72,17 @@ def check_hash(file: Path, sha256: str) -> None:
     Raises:
         ValueError: Says the hash found and the one expected.
     """
-    with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    about = file.stat()
+    found = _sha256(file, about.st_size, about.st_mtime_ns)
     if found != sha256.lower():
         raise ValueError(f"{file} has sha256 {found}, expected {sha256.lower()}")
+
+
+@lru_cache(maxsize=64)
+def _sha256(file: Path, _size: int, _changed_ns: int) -> str:
+    """Read once while the file stays as it is: an audit asks for its embedder at every trial."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def check_gguf(path: str | Path) -> Path:

@@ -53,6 +53,19 @@ def test_another_hash_is_told_with_both_hashes(tmp_path: pathlib.Path):
         weights.check_hash(file, "0" * 64)
 
 
+def test_a_file_is_read_once_until_it_changes(tmp_path: pathlib.Path):
+    file = tmp_path / "model.bin"
+    file.write_bytes(b"abc")
+    before = weights._sha256.cache_info()
+    for _ in range(3):
+        weights.check_hash(file, hashlib.sha256(b"abc").hexdigest())
+    after = weights._sha256.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (1, 2)
+    file.write_bytes(b"another")
+    with pytest.raises(ValueError, match=hashlib.sha256(b"another").hexdigest()):
+        weights.check_hash(file, hashlib.sha256(b"abc").hexdigest())
+
+
 def test_unknown_and_missing_small_models_say_what_would_do(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(ValueError, match="smollm2-135m"):
         weights.installed_weights("gpt-17")
