@@ -108,7 +108,8 @@ def epsilon_running(
     """Largest bound in nats that `sequential.epsilon_from_pairs` reached after any pair so far.
 
     An ε is refuted once the evidence against it has reached 1/α at some time; the true one is
-    so with probability at most α. The value never falls as pairs come.
+    so with probability at most α. The value never falls as pairs come. It is looked for from 0
+    upwards, so `unclipped` is the same number.
 
     Args:
         values_in: f of each pair's trial with the canary, in [0, 1], in planned order.
@@ -134,7 +135,7 @@ def epsilon_running(
         return most(np.minimum(*ends))
 
     return epsilon_bound(
-        smallest_accepted(evidence, floor if delta > 0 else None),
+        smallest_accepted(evidence, floor if delta > 0 else None, below_0=False),
         confidence=confidence,
         method=f"{method}, running maximum",
         threshold_rule="predictable",

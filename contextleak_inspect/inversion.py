@@ -10,7 +10,10 @@ _FAR_BELOW = -16.0
 
 
 def smallest_accepted(
-    evidence: Callable[[float], float], floor: Callable[[float, float], float] | None = None
+    evidence: Callable[[float], float],
+    floor: Callable[[float, float], float] | None = None,
+    *,
+    below_0: bool = True,
 ) -> float:
     """Smallest ε that is not rejected, in nats: below 0 where ε = 0 already is not.
 
@@ -22,9 +25,10 @@ def smallest_accepted(
         evidence: ε → a number at or above 0 where ε is rejected; below 0 for large ε.
         floor: (a, b) → a number that evidence does not fall below on [a, b]. None says that
             evidence only falls with ε.
+        below_0: Whether to look below 0; without it the answer there is 0.
     """
     if evidence(0.0) < 0:
-        return _largest_rejected_below_0(evidence)
+        return _largest_rejected_below_0(evidence) if below_0 else 0.0
     high = 1.0
     while evidence(high) >= 0:
         high *= 2

@@ -15,6 +15,17 @@ def test_without_evidence_at_zero_the_crossing_lies_below() -> None:
     assert smallest_accepted(lambda e: -1.0) == -math.inf
 
 
+def test_nothing_below_0_is_looked_at_where_nobody_asks():
+    asked: list[float] = []
+
+    def evidence(epsilon: float) -> float:
+        asked.append(epsilon)
+        return -0.75 - epsilon
+
+    assert smallest_accepted(evidence, below_0=False) == 0.0
+    assert asked == [0.0]
+
+
 def test_an_early_dip_ends_the_search_even_if_evidence_comes_back() -> None:
     # Above 0 on [0, 1), below on (1, 1.001), above again up to 3: only [0, 1] is refuted.
     def evidence(e: float) -> float:
