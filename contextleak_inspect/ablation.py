@@ -12,7 +12,7 @@ from contextleak_inspect.audit_run import Run
 from contextleak_inspect.config import AuditConfig
 from contextleak_inspect.embedding_step import embedding_step
 from contextleak_inspect.possible import possible
-from contextleak_inspect.scoring import epsilon_text
+from contextleak_inspect.rows import epsilon_text
 from contextleak_inspect.votes import error_rates
 
 if TYPE_CHECKING:

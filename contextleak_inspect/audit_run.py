@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from contextleak_inspect.calibration import FloatArray
 from contextleak_inspect.config import AuditConfig, World
-from contextleak_inspect.scoring import Released, audit_rows
+from contextleak_inspect.rows import audit_rows
+from contextleak_inspect.scoring import Released
 from contextleak_inspect.trials import plan_worlds
 from contextleak_inspect.votes import TrialVotes
 

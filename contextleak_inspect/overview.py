@@ -6,7 +6,7 @@ from typing import NamedTuple
 from contextleak_inspect.audit_row import RowAudit
 from contextleak_inspect.bounds import EpsilonBound
 from contextleak_inspect.config import AuditConfig
-from contextleak_inspect.scoring import epsilon_text
+from contextleak_inspect.rows import epsilon_text
 
 _DASH = "-"
 _COLUMNS = (

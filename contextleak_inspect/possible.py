@@ -10,7 +10,7 @@ from contextleak_inspect.canary_effect import esa_mu, rnm_mu
 from contextleak_inspect.config import AuditConfig
 from contextleak_inspect.mixtures import best_accuracy, best_tpr, true_epsilon
 from contextleak_inspect.rao_blackwell import label_probability
-from contextleak_inspect.scoring import Row, row_sigma
+from contextleak_inspect.rows import Row, row_sigma
 from contextleak_inspect.theory import label_rr_curve
 from contextleak_inspect.vote_laws import VoteLaw, vote_law
 

@@ -10,7 +10,8 @@ from contextleak_inspect.audit_run import Run, gather
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.report_logs import Unreadable, find_logs, guarded, read_headers
 from contextleak_inspect.report_summaries import read_summaries
-from contextleak_inspect.scoring import release, rescored
+from contextleak_inspect.rows import rescored
+from contextleak_inspect.scoring import release
 from contextleak_inspect.trials import plan_worlds
 from contextleak_inspect.votes import TrialVotes
 

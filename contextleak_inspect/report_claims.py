@@ -15,7 +15,7 @@ from contextleak_inspect.report_drawing import (
     style,
 )
 from contextleak_inspect.report_numbers import Audit
-from contextleak_inspect.scoring import epsilon_text
+from contextleak_inspect.rows import epsilon_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from contextleak_inspect.report_drawing import (
 )
 from contextleak_inspect.report_numbers import Audit
 from contextleak_inspect.report_tables import seen_text
-from contextleak_inspect.scoring import epsilon_text
+from contextleak_inspect.rows import epsilon_text
 from contextleak_inspect.utility_report import UtilityLog
 
 SETTINGS = ("ensemble", "shots", "trials", "temperature", "embedding", "placement")

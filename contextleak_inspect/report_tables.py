@@ -9,7 +9,7 @@ from contextleak_inspect.bounds import EpsilonBound
 from contextleak_inspect.report_formats import Cell, Table
 from contextleak_inspect.report_numbers import Audit
 from contextleak_inspect.roc import fpr_label
-from contextleak_inspect.scoring import epsilon_text
+from contextleak_inspect.rows import epsilon_text
 from contextleak_inspect.utility_report import UtilityLog
 
 NO_PUBLISHED = (

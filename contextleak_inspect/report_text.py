@@ -16,7 +16,7 @@ from contextleak_inspect.possible import possible
 from contextleak_inspect.rao_blackwell import flip_probability_upper
 from contextleak_inspect.report_audits import AuditLog
 from contextleak_inspect.roc import fpr_label
-from contextleak_inspect.scoring import epsilon_text
+from contextleak_inspect.rows import epsilon_text
 from contextleak_inspect.votes import NO_LABEL, REFUSED, error_rates
 
 _DASH = "-"

@@ -46,7 +46,7 @@ def audit(level: Levels) -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         from contextleak_inspect.audit_table import row_values
-        from contextleak_inspect.scoring import Row, audit_rows
+        from contextleak_inspect.rows import Row, audit_rows
 
         run = _run_of(scores)
         if run is None:
@@ -152,7 +152,7 @@ def _logged(state: TaskState) -> tuple[str | None, TrialVotes | None]:
 @lru_cache(maxsize=16)
 def _settings(config: str, changes: str) -> str:
     """The audit's settings as text, with the scorer's own in their place."""
-    from contextleak_inspect.scoring import rescored
+    from contextleak_inspect.rows import rescored
 
     names = ("epsilon", "delta", "neighbouring", "threshold", "confidence")
     given = dict(zip(names, json.loads(changes), strict=True))
@@ -169,7 +169,7 @@ def _config(settings: str) -> AuditConfig:
 
 @lru_cache(maxsize=16)
 def _row_values(settings: str) -> dict[str, float]:
-    from contextleak_inspect.scoring import audit_rows
+    from contextleak_inspect.rows import audit_rows
 
     return {
         row.name: 0.0 if row.epsilon is None else row.epsilon
@@ -213,7 +213,7 @@ def _answer(votes: TrialVotes) -> str:
 
 def _explanation(settings: str, record: str) -> str:
     """What was released in each world, row by row."""
-    from contextleak_inspect.scoring import audit_rows
+    from contextleak_inspect.rows import audit_rows
 
     votes, released = _release(settings, record)
     rows, lines = audit_rows(_config(settings)), []

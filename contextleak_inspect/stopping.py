@@ -72,9 +72,9 @@ class StopAtBound:
         }
 
     def _look(self) -> None:
-        from contextleak_inspect.audit_row import anytime_bound
+        from contextleak_inspect.anytime_row import anytime_bound
         from contextleak_inspect.audit_run import gather
-        from contextleak_inspect.scoring import audit_rows
+        from contextleak_inspect.rows import audit_rows
 
         stop_at = self.config.stop_at
         assert stop_at is not None

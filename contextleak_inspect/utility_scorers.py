@@ -61,7 +61,7 @@ def utility(epsilon: str | float | list[float] | None = None) -> Scorer:
 
 def _labels(config: "AuditConfig", answers: UtilityAnswers) -> dict[str, float]:
     from contextleak_inspect.config import UNPARSED
-    from contextleak_inspect.scoring import epsilon_text, vote_sigma
+    from contextleak_inspect.rows import epsilon_text, vote_sigma
     from contextleak_inspect.utility import majority_right, randomized_right, right_answers
     from contextleak_inspect.votes import read_label
 
@@ -93,7 +93,7 @@ def _labels(config: "AuditConfig", answers: UtilityAnswers) -> dict[str, float]:
 
 def _texts(config: "AuditConfig", answers: UtilityAnswers, state: TaskState) -> dict[str, float]:
     from contextleak_inspect.config import stream
-    from contextleak_inspect.scoring import Row, epsilon_text, row_sigma
+    from contextleak_inspect.rows import Row, epsilon_text, row_sigma
     from contextleak_inspect.text_releases import noisy_texts
     from contextleak_inspect.utility import chosen_rouge, rouge1
 

@@ -188,7 +188,7 @@ async def _from_keywords(
     model: Model, questions: Questions, question: Question, answers: UtilityAnswers
 ) -> dict[str, str]:
     """One reply per ε from released keywords: here noise comes before a call, so it is drawn."""
-    from contextleak_inspect.scoring import epsilon_text
+    from contextleak_inspect.rows import epsilon_text
     from contextleak_inspect.text_measures import keyword_record
     from contextleak_inspect.text_releases import release_keywords
 

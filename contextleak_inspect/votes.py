@@ -30,6 +30,7 @@ _PREFIX = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LATEX = re.compile(r"\\(?:boxed|fbox|text(?:bf)?|mathrm|mathbf)\s*\{([^{}]*)\}")
+_NESTED = 20  # LaTeX in LaTeX that is looked through; each level reads the whole reply once
 _DECORATION = " \t\r\n*_`\"'“”‘’«»$()[]{}<>.,;:!?#-–—\u200b\u200c\u200d\ufeff"
 
 
@@ -169,7 +170,9 @@ def _label_in(text: str, known: Mapping[str, int]) -> int | None:
 
 def _bare(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
-    while (inner := _LATEX.sub(r"\1", text)) != text:
+    for _ in range(_NESTED):
+        if (inner := _LATEX.sub(r"\1", text)) == text:
+            break
         text = inner
     text = re.sub(r"\*\*|__|`", "", text)
     return " ".join(text.strip(_DECORATION).casefold().split())

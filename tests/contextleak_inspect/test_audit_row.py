@@ -6,14 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from contextleak_inspect.audit_row import anytime_bound, audit_row, main_bound
+from contextleak_inspect.anytime_row import anytime_bound
+from contextleak_inspect.audit_row import audit_row, main_bound
 from contextleak_inspect.audit_run import gather
 from contextleak_inspect.audit_table import row_values
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.estimators import epsilon_lower_bound
 from contextleak_inspect.possible import possible
 from contextleak_inspect.roc import auc
-from contextleak_inspect.scoring import audit_rows, rescored
+from contextleak_inspect.rows import audit_rows, rescored
 from contextleak_inspect.thresholds import fixed_cut, fixed_rank_cut, holdout_cut
 from tests.contextleak_inspect.audits import drawn_run, drawn_votes, released
 

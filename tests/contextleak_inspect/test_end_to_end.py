@@ -16,8 +16,8 @@ from inspect_ai.log import EvalLog, read_eval_log
 from contextleak_inspect import __version__
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.possible import possible
+from contextleak_inspect.rows import Row
 from contextleak_inspect.scorers import membership
-from contextleak_inspect.scoring import Row
 from contextleak_inspect.tasks import contextleak_classification
 
 ROOT = Path(__file__).parents[2]

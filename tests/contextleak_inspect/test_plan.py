@@ -14,7 +14,7 @@ from contextleak_inspect.possible import possible
 from contextleak_inspect.power import Claim, clopper_pearson_power
 from contextleak_inspect.rao_blackwell import hit_probability
 from contextleak_inspect.releases import Planned, releases
-from contextleak_inspect.scoring import Row, fixed_threshold, score_noise
+from contextleak_inspect.rows import Row, fixed_threshold, score_noise
 from contextleak_inspect.sequential import epsilon_from_pairs
 from contextleak_inspect.vote_laws import vote_law
 

@@ -4,7 +4,7 @@ import pytest
 
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.possible import NOTHING, possible
-from contextleak_inspect.scoring import Row, audit_rows
+from contextleak_inspect.rows import Row, audit_rows
 from contextleak_inspect.theory import label_rr_curve, rnm_curve
 from contextleak_inspect.vote_laws import vote_law
 

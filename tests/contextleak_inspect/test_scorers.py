@@ -12,6 +12,7 @@ from contextleak_inspect.arguments import ArgumentError
 from contextleak_inspect.audit_table import row_values
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.report_audits import read_audits
+from contextleak_inspect.rows import audit_rows
 from contextleak_inspect.scorers import (
     _keys,
     _run_of,
@@ -20,7 +21,6 @@ from contextleak_inspect.scorers import (
     audited_answers,
     membership,
 )
-from contextleak_inspect.scoring import audit_rows
 from contextleak_inspect.tasks import contextleak_classification
 from tests.contextleak_inspect.audits import drawn_run, vote_record
 

@@ -6,19 +6,19 @@ import pytest
 from contextleak_inspect.calibration import analytic_sigma, classical_sigma, randomized_response
 from contextleak_inspect.config import UNPARSED, audit_config
 from contextleak_inspect.rao_blackwell import label_probability
-from contextleak_inspect.scoring import (
+from contextleak_inspect.rows import (
     Row,
     audit_rows,
     epsilon_text,
     fixed_grid,
     fixed_threshold,
     perfect_scores,
-    release,
     rescored,
     row_setting,
     score_noise,
     vote_sigma,
 )
+from contextleak_inspect.scoring import release
 from tests.contextleak_inspect.audits import vote_record
 
 RNM = audit_config({"epsilon": "1,8,inf"})

@@ -7,7 +7,7 @@ from inspect_ai import eval
 from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import SampleScore, Score
 
-from contextleak_inspect.audit_row import anytime_bound
+from contextleak_inspect.anytime_row import anytime_bound
 from contextleak_inspect.audit_run import gather
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.report import report
