@@ -58,6 +58,11 @@ def test_label_is_read_from_decorated_replies_and_never_from_a_substring(reply, 
     assert read_label(reply, LABELS) == label
 
 
+def test_a_reply_of_thousands_of_nested_boxes_is_read_in_time_that_grows_with_its_length():
+    deep = 20_000  # taken off one by one, each time over the whole reply, they took minutes
+    assert read_label("\\boxed{" * deep + "subjective" + "}" * deep, LABELS) is None
+
+
 @pytest.mark.parametrize("labels", [("A", "a"), ("-1", "1"), ("?", "yes")])
 def test_labels_that_cannot_be_told_apart_are_refused(labels):
     with pytest.raises(ValueError, match="differ in case or punctuation only"):
