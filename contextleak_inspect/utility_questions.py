@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from contextleak_inspect.config import DATA_SUFFIXES, AuditConfig, stream
+from contextleak_inspect.config import DATA_SUFFIXES, AuditConfig, config_hash, stream
 from contextleak_inspect.defenses import guard_words
 from contextleak_inspect.private_data import Exemplar, PrivateData, read_private_data
 from contextleak_inspect.queries import Prompt, system_text, task_input
@@ -23,12 +23,16 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Questions:
-    """All questions of one part, with the labels to choose from (none for texts)."""
+    """All questions of one part, with the labels to choose from (none for texts).
+
+    `id` changes with any question, private example or setting that a model is asked under.
+    """
 
     config: AuditConfig
     part: str
     name: str
     sha256: str
+    id: str
     labels: tuple[str, ...]
     questions: tuple[Question, ...]
 
@@ -65,6 +69,7 @@ def utility_questions(config: AuditConfig, part: str) -> Questions:
         part,
         config.source,
         data.sha256,
+        config_hash(config, data.sha256, PrivateData("", tuple(pool)).sha256),
         labels,
         tuple(
             Question(i, e.text, e.answer, _drawn(config, pool, part, i))

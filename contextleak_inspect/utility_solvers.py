@@ -12,10 +12,10 @@ from inspect_ai.model import (
     model_roles,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import StoreModel, collect
+from inspect_ai.util import StoreModel
 from pydantic import Field
 
-from contextleak_inspect.calls import SIMULATED, chat, warn_of_embedder, warn_once
+from contextleak_inspect.calls import SIMULATED, at_once, chat, warn_of_embedder, warn_once
 from contextleak_inspect.config import AuditConfig, audit_config, stream, stream_seed
 from contextleak_inspect.defenses import BLOCKED, guard_prompt, guard_verdict, is_filtered
 from contextleak_inspect.embeddings import get_embedder
@@ -53,10 +53,14 @@ class UtilityAnswers(StoreModel):
 
 
 def utility_dataset(questions: Questions) -> MemoryDataset:
-    """One question is one sample; the target is the right label or the reference text."""
+    """One question is one sample; the target is the right label or the reference text.
+
+    Ids change with the data, so that a retry never mixes answers over a file with those over what
+    it holds by then.
+    """
     samples = [
         Sample(
-            id=f"{questions.part}-{question.number:05d}",
+            id=f"{questions.part}-{questions.id}-{question.number:05d}",
             input=question.text,
             target=question.answer,
             metadata={"question": question.number, "part": questions.part, **STAMP},
@@ -88,7 +92,7 @@ def utility_answers(questions: Questions) -> Solver:
         outputs = dict(
             zip(
                 names,
-                await collect(*(_ask(model, questions, question, n, prompts[n]) for n in names)),
+                await at_once(_ask(model, questions, question, n, prompts[n]) for n in names),
                 strict=True,
             )
         )
@@ -206,11 +210,9 @@ async def _from_keywords(
         if epsilon > 0
     }
     answers.keywords = {name: list(words) for name, words in released.items()}
-    outputs = await collect(
-        *(
-            _ask(model, questions, question, name, keyword_prompt(questions, question, words))
-            for name, words in released.items()
-        )
+    outputs = await at_once(
+        _ask(model, questions, question, name, keyword_prompt(questions, question, words))
+        for name, words in released.items()
     )
     return {name: output.completion for name, output in zip(released, outputs, strict=True)}
 

@@ -5,9 +5,11 @@ import math
 from functools import cache
 
 import pytest
-from inspect_ai import eval, score
+from inspect_ai import eval, eval_retry, score
+from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
+from contextleak_inspect import baselines
 from contextleak_inspect.calibration import analytic_sigma, randomized_response, vote_sensitivity
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.private_data import read_private_data
@@ -261,3 +263,51 @@ def test_utility_answers_asks_without_with_all_and_with_each_shard(tmp_path):
     asked = {shots(messages) for messages, _ in scripted.seen}
     assert asked == {0, 2, 10}
     assert sum(shots(messages) == 2 for messages, _ in scripted.seen) == 5
+
+
+def test_ids_change_with_a_question_and_with_a_private_example(tmp_path):
+    path, moved = tmp_path / "own.csv", tmp_path / "moved.csv"
+    lines = ["text,label", *(f"text {i},{'ab'[i % 2]}" for i in range(60))]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    moved.write_bytes(path.read_bytes())
+    first = utility_questions(audit_config({"source": str(path)}), "test")
+    assert utility_questions(audit_config({"source": str(moved)}), "test").id == first.id
+    asked, private = first.questions[0].text, first.questions[0].exemplars[0].text
+    ids = {first.id}
+    for text in (asked, private):
+        edited = [line.replace(f"{text},", f"{text} edited,") for line in lines]
+        path.write_text("\n".join(edited), encoding="utf-8")
+        ids.add(utility_questions(audit_config({"source": str(path)}), "test").id)
+    assert len(ids) == 3
+
+
+# A retry takes over answers by id: those over the old file once stood among those over the new one.
+def test_a_retry_after_the_file_was_edited_asks_everything_anew(monkeypatch, tmp_path):
+    path = tmp_path / "own.csv"
+
+    def write(word):
+        rows_of = [f"{word} text {i},{'ab'[i % 2]}" for i in range(20)]
+        path.write_text("text,label\n" + "\n".join(rows_of), encoding="utf-8")
+
+    calls = 0
+    answer = baselines.Simulated.generate
+
+    async def breaks_down(*arguments, **named):
+        nonlocal calls
+        calls += 1
+        if calls > 15:  # six a question
+            raise RuntimeError("the connection was lost")
+        return await answer(*arguments, **named)
+
+    write("former")
+    monkeypatch.setattr(baselines.Simulated, "generate", breaks_down)
+    task = contextleak_utility(source=str(path), n_exemplars=4, ensemble=2, epsilon="inf")
+    here = {"log_dir": str(tmp_path), "display": "none"}
+    [broken] = eval(task, model="contextleak/simulated", max_samples=1, **here)
+    assert sum(sample.error is None for sample in broken.samples) == 2
+    monkeypatch.setattr(baselines.Simulated, "generate", answer)
+    write("later")
+    [again] = eval_retry(broken, **here)
+    again = read_eval_log(again.location)
+    assert len(again.samples) == 6
+    assert "former" not in " ".join(sample.model_dump_json() for sample in again.samples)
