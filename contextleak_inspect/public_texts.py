@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import numpy as np
 from inspect_ai.model import GenerateConfig, Model, ModelOutput
-from inspect_ai.util import StoreModel, collect
+from inspect_ai.util import StoreModel
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from contextleak_inspect.calls import ask_prompt, warn_of_embedder
+from contextleak_inspect.calls import ask_prompt, at_once, warn_of_embedder
 from contextleak_inspect.canaries import plant
 from contextleak_inspect.config import World, stream, stream_seed
 from contextleak_inspect.embeddings import get_embedder
@@ -107,7 +107,7 @@ async def _ask(audit: Audit, model: Model) -> PublicTexts:
         settings = GenerateConfig(seed=seed, temperature=temperature)
         return (await ask_prompt(model, audit, prompt, settings)).completion
 
-    replies = await collect(*(reply(*call) for call in calls))
+    replies = await at_once(reply(*call) for call in calls)
     candidates = tuple(replies[: config.candidates])
     if config.defense != "esa":
         return PublicTexts(candidates, None, len(calls))

@@ -14,10 +14,11 @@ from inspect_ai.model import (
     model_roles,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import StoreModel, collect
+from inspect_ai.util import StoreModel
 
 from contextleak_inspect.calls import (
     ask,
+    at_once,
     chat,
     check_windows,
     logprob_score,
@@ -99,7 +100,7 @@ def ensemble(audit: Audit) -> Solver:
         check_windows(model, asked)
         public, made = await ask_public(model) if ask_public else (None, False)
         before = len(transcript().events)
-        outputs = await collect(*(ask(model, audit, trial, call) for call in asked))
+        outputs = await at_once(ask(model, audit, trial, call) for call in asked)
         blocked = await _blocked(model, audit, trial, asked, outputs)
         votes = [
             _read(audit, call, output, block)
@@ -159,9 +160,7 @@ async def _blocked(
         )
         return guard_verdict(reply.completion) is not False  # an unclear verdict blocks
 
-    return await collect(
-        *(judge(call, output) for call, output in zip(asked, outputs, strict=True))
-    )
+    return await at_once(judge(call, output) for call, output in zip(asked, outputs, strict=True))
 
 
 def _exemplars(audit: Audit, trial: Trial, call: Call) -> tuple[Exemplar, ...]:
