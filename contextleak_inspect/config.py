@@ -65,6 +65,8 @@ SCORING_FIELDS = frozenset({
 })
 
 _LARGEST_EPSILON = 1e6  # beyond it σ drowns in rounding
+_SMALLEST_EPSILON, _SMALLEST_DELTA = 1e-9, 1e-300  # below them no σ can be computed
+_PATTERN_SECONDS = 1.0  # on an empty reply; one that calls itself would fill the memory
 _LARGEST_SEED = 2**53 - 1  # what every reader of JSON gives back to the last digit
 
 
@@ -167,7 +169,7 @@ class AuditConfig(BaseModel):
         given = {name: value for name, value in fields.items() if value is not None}
         if fields.get("temperature", 0.0) is None:
             given["temperature"] = None  # the provider's own default
-        defense = given.get("defense", "rnm")
+        defense = str(given.get("defense", "rnm"))  # a list of several is refused below
         private = defense in PRIVATE_DEFENSES
         one_bit = not private and given.get("membership", "match") == "match"
         paired, frozen = given.get("calls") == "paired", given.get("calls") == "frozen"
@@ -202,7 +204,8 @@ class AuditConfig(BaseModel):
     def _epsilon_from_text(cls, value: object) -> object:
         """The command line sends "1,2,inf", ["1", "2", "inf"], one number, or YAML's ".inf"."""
         if isinstance(value, str):
-            value = [part for part in value.strip("[] ").split(",") if part.strip()]
+            listed = value.strip("[] ")
+            value = listed.split(",") if listed else []
         elif isinstance(value, int | float):
             value = [value]
         if isinstance(value, list | tuple):
@@ -221,9 +224,18 @@ class AuditConfig(BaseModel):
             raise ValueError(
                 f"{huge} claim next to nothing; give ε up to {_LARGEST_EPSILON:g}, or inf"
             )
+        if tiny := [e for e in value if 0 < e < _SMALLEST_EPSILON]:
+            raise ValueError(f"{tiny} drown all in noise; give ε from {_SMALLEST_EPSILON:g}")
         if len(set(value)) < len(value):
             raise ValueError(f"{list(value)} names an ε twice; give each once")
         return tuple(sorted(value))
+
+    @field_validator("delta")
+    @classmethod
+    def _delta_can_be_computed_with(cls, value: float) -> float:
+        if 0 < value < _SMALLEST_DELTA:
+            raise ValueError(f"is next to nothing; give 0, or δ from {_SMALLEST_DELTA:g}")
+        return value
 
     @field_validator("stop_at")
     @classmethod
@@ -304,8 +316,8 @@ def _check_defense(c: AuditConfig) -> None:
         raise ValueError("filter_match 'regex' and filter_pattern go together; give both")
     if c.filter_pattern is not None:
         try:
-            everything = regex.search(c.filter_pattern, "") is not None
-        except regex.error as error:
+            everything = regex.search(c.filter_pattern, "", timeout=_PATTERN_SECONDS) is not None
+        except (regex.error, TimeoutError) as error:
             raise ValueError(f"filter_pattern {c.filter_pattern!r}: {error}") from error
         if everything:
             raise ValueError(

@@ -72,7 +72,7 @@ def contextleak_utility(
     kind = settings.pop("kind")
     if kind == "generation":
         settings["embedding"] = embedding or EMBEDDING
-    if kind not in _DEFENSE:
+    if str(kind) not in _DEFENSE:
         raise ValueError(f"kind {kind!r} is none of {sorted(_DEFENSE)}")
     config = audit_config(settings | {"task": kind, "defense": _DEFENSE[kind]})
     if kind == "generation":

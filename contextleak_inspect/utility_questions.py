@@ -47,7 +47,7 @@ def utility_questions(config: AuditConfig, part: str) -> Questions:
         ValueError: The part is unknown, the data are too few for it, a text is example and question
             at once, or a question has a label that no example has.
     """
-    if part not in HELD_OUT:
+    if str(part) not in HELD_OUT:
         raise ValueError(f"part {part!r} is none of {sorted(HELD_OUT)}")
     pool, asked = _parts(config, part)
     if len(pool) < config.n_exemplars:

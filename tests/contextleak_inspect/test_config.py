@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from contextleak_inspect.calibration import analytic_sigma, classical_sigma, vote_sensitivity
 from contextleak_inspect.config import AuditConfig, audit_config, config_hash, stream
 
 
@@ -60,12 +61,16 @@ def test_randomised_response_is_pure():
         ({"epsilon": "nan"}, "are no ε"),
         ({"epsilon": "1,x"}, "valid number"),
         ({"epsilon": "1,1"}, "names an ε twice"),
+        ({"epsilon": "1,,2"}, "epsilon.1: .*valid number.*got ''"),
+        ({"epsilon": "1e-300"}, r"\[1e-300\] drown all in noise; give ε from 1e-09"),
+        ({"delta": "1e-320"}, "delta: is next to nothing; give 0, or δ from 1e-300, got '1e-320'"),
         ({"epsilon": ""}, "needs at least one epsilon"),
         ({"epsilon": "0"}, "audit 'zero_shot' instead"),
         ({"delta": 0}, "no guarantee at δ = 0"),
         ({"delta": 1}, "delta: .*less than 1"),
         ({"delta": "x"}, "delta: .*got 'x'"),
         ({"trials": 0}, "trials: .*got 0"),
+        ({"defense": ["rnm", "label_rr"]}, r"defense: .*got \['rnm', 'label_rr'\]"),
         ({"canary": "word"}, "'hex', 'unigram', 'false_fact', 'ngram' or 'structured', got 'word'"),
         ({"temprature": 1}, "temprature is no setting; choose from .*temperature"),
         ({"defense": "none", "epsilon": "1"}, "claims no ε"),
@@ -102,6 +107,10 @@ def test_randomised_response_is_pure():
         (
             {"defense": "output_filter", "filter_match": "regex", "filter_pattern": "("},
             r"filter_pattern '\('",
+        ),
+        (
+            {"defense": "output_filter", "filter_match": "regex", "filter_pattern": "(?R)"},
+            "timed out",
         ),
         *(
             ({"defense": "output_filter", "filter_match": "regex", "filter_pattern": p}, "empty")
@@ -195,3 +204,16 @@ def test_the_short_text_says_everything(fields):
     config = audit_config(fields)
     assert audit_config(json.loads(config.text())) == config
     assert len(config.text()) < 1000
+
+
+@pytest.mark.parametrize(
+    ("calibration", "epsilon"),
+    [(analytic_sigma, "1e-9"), (analytic_sigma, "1e6"), (classical_sigma, "1e-9")],
+)
+def test_noise_can_be_computed_at_the_least_and_greatest_claims_that_are_taken(
+    calibration, epsilon
+):
+    for delta in ("1e-300", 0.999):
+        config = audit_config({"epsilon": epsilon, "delta": delta})
+        sigma = calibration(config.epsilon[0], config.delta, vote_sensitivity())
+        assert 0 < sigma < math.inf

@@ -196,6 +196,10 @@ def test_a_users_file_is_dealt_into_parts_that_do_not_meet(tmp_path):
         utility_questions(small, "test")
     with pytest.raises(ValueError, match="part 'train' is none of"):
         utility_questions(config, "train")
+    with pytest.raises(ValueError, match=r"kind \['a', 'b'\] is none of"):
+        contextleak_utility(kind=["a", "b"])
+    with pytest.raises(ValueError, match=r"part \['test', 'validation'\] is none of"):
+        contextleak_utility(part=["test", "validation"])
     lines = ["text,label", *(f"text {i},{'ab'[i % 2]}" for i in range(99)), "text 99,c"]
     path.write_text("\n".join(lines), encoding="utf-8")
     told = 0
