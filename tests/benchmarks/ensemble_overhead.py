@@ -1,11 +1,12 @@
-"""What our part of an audit costs: 100 trials of 10 shards, beside a solver that only asks.
+"""What our part of an audit costs: trials of 10 shards, beside a solver that only asks.
 
 The bare task sends the same prompts with the same seeds through Inspect's own `collect()` and
 `generate()` and scores with Inspect's `includes()`; its prompts are made beforehand. Ours is the
-whole audit at five ε, scorer, live and final metrics included. Both are plain `Task` objects:
-Inspect looks up the package of a registered one, whatever it does. Each run has a process of its
-own, as a user's has, or the collector of garbage would walk through earlier logs; the runs take
-turns whose order changes, so that a busy machine slows both; the medians of the ratios count.
+whole audit at five ε, scorer, live and final metrics included. `collect()` logs a span around each
+call; a second bare task asks without, as ours does. All are plain `Task` objects: Inspect looks up
+the package of a registered one, whatever it does. Each run has a process of its own, as a user's
+has, or the collector of garbage would walk through earlier logs; the runs take turns whose order
+changes, so that a busy machine slows all of them; the medians of the ratios count.
 Inspect renews live metrics by the wall clock, about once a second: where others use the
 machine too, a trial lasts longer, more renewals fall on it, and our ratio comes out too high.
 
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 from inspect_ai import Task, eval
@@ -30,7 +32,7 @@ from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect
 
-from contextleak_inspect.calls import ask, generate_config
+from contextleak_inspect.calls import ask, at_once, generate_config
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.dataset import audit_dataset
 from contextleak_inspect.tasks import audit_task
@@ -46,25 +48,26 @@ class Cost(NamedTuple):
 
 
 @solver
-def only_ask(audit: Audit) -> Solver:
+def only_ask(audit: Audit, spans: bool) -> Solver:
     """The same calls, put together beforehand; the replies are dropped."""
     planned = {trial.number: plan_calls(audit, trial) for trial in audit.trials}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         trial, model = audit.trials[state.metadata["trial"]], get_model()
         calls = planned[trial.number]
-        await collect(*(ask(model, audit, trial, call) for call in calls))
+        asked = [ask(model, audit, trial, call) for call in calls]
+        await (collect(*asked) if spans else at_once(asked))
         state.output = ModelOutput.from_content("m", "done")
         return state
 
     return solve
 
 
-def bare_task(audit: Audit) -> Task:
+def bare_task(audit: Audit, *, spans: bool = True) -> Task:
     """An audit's calls and nothing else."""
     return Task(
         dataset=audit_dataset(audit),
-        solver=only_ask(audit),
+        solver=only_ask(audit, spans),
         scorer=includes(),
         config=generate_config(audit),
     )
@@ -86,7 +89,11 @@ def cost(name: str, trials: int) -> Cost:
         return Cost(time.process_time() - cpu, time.perf_counter() - wall, size)
 
 
-MAKERS = {"bare": bare_task, "ours": audit_task}
+MAKERS = {
+    "bare": bare_task,
+    "bare without spans": partial(bare_task, spans=False),
+    "ours": audit_task,
+}
 
 
 def main(rounds: int = 5, few: int = 50, many: int = 250) -> None:
@@ -101,28 +108,24 @@ def main(rounds: int = 5, few: int = 50, many: int = 250) -> None:
                     costs.setdefault((name, trials), []).append(found)
                     print(f"{number}/{rounds} {name} {trials}: {found}", flush=True)
     for kind, index in (("CPU", 0), ("wall", 1)):
-        bare, ours = (
-            [
+        parts = {
+            name: [
                 _trial_and_run(a[index], b[index], few, many)
                 for a, b in zip(costs[name, few], costs[name, many], strict=True)
             ]
-            for name in ("bare", "ours")
-        )
-        per_trial = statistics.median(b[0] / a[0] for a, b in zip(bare, ours, strict=True))
-        of_100 = statistics.median(
-            (b[1] + 100 * b[0]) / (a[1] + 100 * a[0]) for a, b in zip(bare, ours, strict=True)
-        )
-        (trial, run), (our_trial, our_run) = (
-            [statistics.median(round_[part] for round_ in found) for part in (0, 1)]
-            for found in (bare, ours)
-        )
-        print(
-            f"{kind}: a trial costs {1000 * trial:.1f} ms bare, {1000 * our_trial:.1f} ms ours, "
-            f"ratio {per_trial:.3f}; a run {run:.2f} s and {our_run:.2f} s; 100 trials with all of "
-            f"it, ratio {of_100:.3f}"
-        )
+            for name in MAKERS
+        }
+        for name, found in parts.items():
+            trial, run = (statistics.median(round_[part] for round_ in found) for part in (0, 1))
+            both = list(zip(found, parts["ours"], strict=True))
+            per_trial = statistics.median(b[0] / a[0] for a, b in both)
+            of_100 = statistics.median((b[1] + 100 * b[0]) / (a[1] + 100 * a[0]) for a, b in both)
+            print(
+                f"{kind}, {name}: a trial {1000 * trial:.1f} ms, a run {run:.2f} s; ours to this: "
+                f"{per_trial:.3f} a trial, {of_100:.3f} with the run's share in 100 trials"
+            )
     sizes = {name: costs[name, many][-1].log_kb / many for name in MAKERS}
-    print(f"log per trial: bare {sizes['bare']:.1f} kB, ours {sizes['ours']:.1f} kB")
+    print("log per trial:", ", ".join(f"{name} {size:.1f} kB" for name, size in sizes.items()))
 
 
 def _trial_and_run(few_cost: float, many_cost: float, few: int, many: int) -> tuple[float, float]:
