@@ -308,6 +308,8 @@ def _check_defense(c: AuditConfig) -> None:
         raise ValueError("ε = 0 means that no private exemplar is used; audit 'zero_shot' instead")
     if c.defense in GAUSSIAN_DEFENSES and c.delta == 0:
         raise ValueError("Gaussian noise has no guarantee at δ = 0; give delta above 0")
+    if c.keyword_mechanism == "ptr" and c.delta == 0:
+        raise ValueError("keyword_mechanism 'ptr' has no guarantee at δ = 0; give delta above 0")
     if c.defense != "llm_judge" and c.guard_sees_exemplars:
         raise ValueError(f"guard_sees_exemplars belongs to 'llm_judge', not to {c.defense!r}")
     if c.defense != "output_filter" and (c.filter_match or c.filter_pattern):

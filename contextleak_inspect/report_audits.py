@@ -90,9 +90,16 @@ def _scorers(header: EvalLog) -> list[tuple[str, dict[str, Any]]]:
 
 def _run(location: str, header: EvalLog, name: str, options: dict[str, Any]) -> Run:
     given = {_FORMER_OPTIONS.get(option, option): value for option, value in options.items()}
-    config = rescored(audit_config((header.eval.metadata or {})["config"]), **given)
+    logged = (header.eval.metadata or {})["config"]
+    if not isinstance(logged, dict):
+        raise ValueError(f"its config is {logged!r:.80}, not the settings of an audit")
+    config = rescored(audit_config(logged), **given)
     records, lost = [], []
-    for metadata in _score_metadata(location, name):
+    found = _score_metadata(location, name)
+    counted = header.results.completed_samples if header.results else 0
+    if counted and not found:
+        raise ValueError(f"its header counts {counted} trials, and scores of none are in it")
+    for metadata in found:
         if "trial" in metadata:
             votes = TrialVotes.model_validate_json(metadata["trial"])
             records.append((votes, release(votes, config)))
@@ -102,7 +109,9 @@ def _run(location: str, header: EvalLog, name: str, options: dict[str, Any]) -> 
     stopped = results is not None and bool(
         results.early_stopping and results.early_stopping.early_stops
     )
-    whole = results is not None and results.total_samples == len(plan_worlds(config))
+    # where every trial failed there are no results
+    ran = results.total_samples if results else len(header.eval.dataset.sample_ids or ())
+    whole = ran == len(plan_worlds(config))
     finished = header.status == "success" and whole and not stopped
     return gather(config, records, lost=lost, finished=finished)
 

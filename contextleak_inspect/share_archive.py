@@ -151,6 +151,9 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
             f"it has version {header['version']} of Inspect's format, from Inspect "
             f"{header['eval'].get('packages', {}).get('inspect_ai')}; the one here reads {readable}"
         )
+    for place, held in (header["eval"].get("metadata") or {}).items():
+        if place in {"config", "utility", "canary"} and not isinstance(held, dict):
+            raise ValueError(f"its {place} is {held!r:.80}, which no log of ours has there")
     if header["status"] != "success":
         raise ValueError(f"it is unfinished: its status is {header['status']}")
     return header

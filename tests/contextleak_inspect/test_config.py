@@ -77,6 +77,10 @@ def test_randomised_response_is_pure():
         ({"defense": "none", "ensemble": 2}, "ensemble is 1, not 2"),
         ({"defense": "esa"}, "releases texts; use 'rnm'"),
         ({"task": "generation"}, "releases labels; use 'esa'"),
+        (
+            {"task": "generation", "defense": "ksa", "keyword_mechanism": "ptr", "delta": 0},
+            "'ptr' has no guarantee at δ = 0",
+        ),
         ({"task": "generation", "defense": "esa", "canary_label": "x"}, "y_c is the canary"),
         ({"defense": "keywords", "calls": "paired"}, "use calls='naive'"),
         ({"defense": "label_rr", "calls": "paired"}, "use calls='naive'"),

@@ -141,6 +141,40 @@ def test_what_is_no_audit_is_left_out_or_refused(tmp_path):
         report([str(tmp_path / "b.eval")])
 
 
+@pytest.mark.parametrize(("limit", "bound"), [(None, "0.00"), (4, "-")])
+def test_where_every_trial_failed_all_count_against_the_auditor_once_all_were_asked(
+    tmp_path, limit, bound
+):
+    def fails(messages, tools, choice, config):
+        raise RuntimeError("lost")
+
+    eval(
+        contextleak_classification(trials=6, epsilon="4"),
+        model=get_model("mockllm/model", custom_outputs=fails, memoize=False),
+        limit=limit,
+        fail_on_error=False,
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    text = report([str(tmp_path)])
+    assert table_row(text, "Noisy histogram", "4")[1] == bound
+    assert ("trials missing: 3 of 3 with the canary" in text) == (limit is None)
+    assert ("Unfinished" in text) == (limit is not None)
+
+
+def test_a_log_with_another_config_or_without_its_trials_is_left_out_with_the_reason(tmp_path):
+    log = read_eval_log(run(tmp_path, trials=4).location)
+    log.eval.metadata["config"] = ["rnm"]
+    write_eval_log(log, str(tmp_path / "other.eval"))
+    with pytest.raises(ValueError, match=r"other\.eval: .* config is \['rnm'\], not the settings"):
+        report([str(tmp_path / "other.eval")])
+    emptied = read_eval_log(run(tmp_path, trials=4).location)
+    emptied.samples = []
+    write_eval_log(emptied, str(tmp_path / "emptied.eval"))
+    with pytest.raises(ValueError, match=r"emptied\.eval: .* counts 4 trials, and scores of none"):
+        report([str(tmp_path / "emptied.eval")])
+
+
 # Cases D12-D17: resolution and direction are said.
 def test_flags_beside_the_numbers(tmp_path):
     text = report([run(tmp_path).location])

@@ -393,6 +393,13 @@ def test_logs_that_cannot_be_shared_are_named_and_left_out(tmp_path, audit):
     rewritten(audit, logs / "running.eval", header=lambda h: h.update(status="started"))
     rewritten(audit, logs / "killed.eval", header=None)
     rewritten(audit, logs / "other.eval", header=lambda h: h["eval"].update(scorers=[]))
+    for place in ("config", "canary"):
+        edit = {place: 5}
+        rewritten(
+            audit,
+            logs / f"odd_{place}.eval",
+            header=lambda h, e=edit: h["eval"]["metadata"].update(e),
+        )
     named = [str(logs), str(logs / "words.json"), "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(main, ["share", *named])
     assert result.exit_code == 0, result.output
@@ -405,6 +412,8 @@ def test_logs_that_cannot_be_shared_are_named_and_left_out(tmp_path, audit):
         "running": "status is started",
         "killed": "unfinished",
         "other": "known are",
+        "odd_config": "its config is 5",
+        "odd_canary": "its canary is 5",
     }
     for name, why in reasons.items():
         [line] = [line for line in result.output.splitlines() if f"{name}." in line]
