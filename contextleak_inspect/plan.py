@@ -222,10 +222,10 @@ def _methods(planned: Planned, release: Release) -> Iterator[_Method]:
     if release.scores:
         fpr_at = planned.target_fpr
         rank = partial(fixed_rank_power, law, release.tests, claim, fpr=fpr_at)
-        # where answers vary, the two worlds of a pair share them and the rank is not independent
+        # worlds of a pair may share answers that vary; the rank would depend on the other world
         told = {"threshold": "fixed_rank", "target_fpr": f"{fpr_at:g}"}
         cut = _Cut(f"fixed_rank, FPR {fpr_at:g}", rank, told)
-        yield _Method("clopper_pearson", [cut], paired=not varies)
+        yield _Method("clopper_pearson", [cut], paired=False)
     if release.gaussian:
         mu = gdp_mu(claim.epsilon, claim.delta)
         with np.errstate(invalid="ignore"):  # both rates 0 or both 1

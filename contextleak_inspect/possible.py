@@ -111,12 +111,18 @@ def _label_rr(
 
 
 def _label_law(law: VoteLaw, sigma: float, n_labels: int) -> VoteLaw:
-    """Whether the canary's label is released, where all other votes go to one other label."""
+    """Which label is released, where all votes but the canary's go to one other label.
+
+    The other labels, without votes, are alike and count as one outcome: they win more often where
+    the canary took a vote from the leader. Outcomes are in the order of their likelihood ratio.
+    """
     k = np.arange(law.canary_in.size)
     counts = np.stack([k, k[::-1], *([0 * k] * (n_labels - 1))], axis=-1)
-    chance = label_probability(counts, sigma, target=0)
-    tpr, fpr = float(law.canary_in @ chance), float(law.canary_out @ chance)
-    return VoteLaw(np.array([1 - tpr, tpr]), np.array([1 - fpr, fpr]))
+    wins = [label_probability(counts, sigma, target) for target in range(min(n_labels, 3))]
+    wins[2:] = [(n_labels - 2) * third for third in wins[2:]]
+    inside, outside = (votes @ np.stack(wins, axis=-1) for votes in (law.canary_in, law.canary_out))
+    rising = np.argsort(np.arctan2(inside, outside))
+    return VoteLaw(inside[rising], outside[rising])
 
 
 def _best(law: VoteLaw, mu: float, delta: float, fpr: float) -> Possible:

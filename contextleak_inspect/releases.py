@@ -137,7 +137,7 @@ def _attack(p: Planned, law: VoteLaw, claimed: float) -> tuple[CurvePoint, Float
     if p.defense == "label_rr":
         [point] = label_rr_curve([claimed], n_options=p.n_options, law=law, delta=p.delta)
         keep, other = randomized_response(claimed, p.n_options)
-        return point, np.array([[other, keep], [1 - keep, 1 - other]])
+        return point, np.array([[other, keep]])  # a hit is the canary's label, as in an audit
     if p.defense == "esa":
         [point] = esa_curve(
             [claimed],

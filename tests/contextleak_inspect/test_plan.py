@@ -3,9 +3,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from contextleak_inspect.bounds import Outcomes
-from contextleak_inspect.calibration import analytic_sigma, vote_sensitivity
+from contextleak_inspect.calibration import analytic_sigma, randomized_response, vote_sensitivity
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.estimators import epsilon_lower_bound
 from contextleak_inspect.plan import model_calls, plan, smallest_trials
@@ -84,7 +85,7 @@ def test_what_holds_is_said():
     gaussian = ("gaussian_clopper_pearson", "fixed")
     assert not exact[gaussian].model_based
     assert erring[gaussian].model_based
-    # both worlds of a pair share answers: no fair coin, and no rank where answers vary
+    # both worlds of a pair share answers: no fair coin, and no rank of one of them
     assert all(row.calls_paired is None for row in erring.values() if "accuracy" in row.method)
     assert erring["clopper_pearson", "fixed_rank"].calls_paired is None
     row = erring["clopper_pearson", "fixed"]
@@ -191,6 +192,7 @@ def commands(planned):
         {"defense": "label_rr", "claimed": (2.0,), "delta": 0.0, "confidence": 0.9},
         {"defense": "none", "misses": 0.1},
         {"claimed": (1.0,), "level": "label", "show": 0.3},
+        {"claimed": (8.0, math.inf)},
     ],
 )
 def test_every_printed_command_is_an_audit(settings):
@@ -200,6 +202,11 @@ def test_every_printed_command_is_an_audit(settings):
     assert len(found) == sum(
         row.trials is not None and row.arguments is not None for row in plan(planned)
     )
+    told = [row for row in plan(planned) if row.trials is not None and row.arguments is not None]
+    for row, given in zip(told, commands(planned), strict=True):
+        if row.calls_paired is not None:  # what the plan says may stand in the place of balanced
+            paired = {name: value for name, value in given.items() if name != "balanced"}
+            assert audit_config({"task": task, **paired, "calls": "paired"}).calls == "paired"
     assert {c.delta for c in found} == {planned.delta}
     assert {c.ensemble for c in found} <= {planned.ensemble, 1}
     assert {(c.confidence, c.neighbouring) for c in found} == {
@@ -222,6 +229,23 @@ def test_the_audit_cuts_where_the_plan_says(claimed):
     power = clopper_pearson_power(law, hit, claim, n)
     assert power == pytest.approx(row.power_at(n), abs=1e-3)
     assert power >= 0.8 - 1e-3
+
+
+# Where the model says the canary's label too often, its other label would be the better test. The
+# audit does not take it: at the planned number the canary's label alone has to show ε.
+def test_randomized_response_is_planned_for_the_label_that_an_audit_reads():
+    planned = Planned(show=1.0, defense="label_rr", claimed=(4.0,), delta=0.0, false_votes=0.3)
+    row = next(row for row in plan(planned) if row.method == "clopper_pearson")
+    keep, other = randomized_response(4.0, 3)
+    tpr, fpr, n = keep, 0.7 * other + 0.3 * keep, row.trials // 2
+    counts = range(n + 1)
+    shown = np.array([
+        [epsilon_lower_bound(Outcomes(h, n), Outcomes(a, n), delta=0.0).value >= 1 for a in counts]
+        for h in counts
+    ])
+    power = binom.pmf(counts, n, tpr) @ shown @ binom.pmf(counts, n, fpr)
+    assert power == pytest.approx(row.power_at(n), abs=1e-8)
+    assert power >= planned.power
 
 
 # An unread reply is an option of its own: two labels make three.

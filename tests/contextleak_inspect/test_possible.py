@@ -1,7 +1,11 @@
 import math
+from itertools import combinations
 
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
+from contextleak_inspect.calibration import analytic_sigma
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.possible import NOTHING, possible
 from contextleak_inspect.rows import Row, audit_rows
@@ -47,10 +51,38 @@ def test_tied_votes_let_the_label_reach_the_optimum():
     assert label.accuracy == pytest.approx(histogram.accuracy) == pytest.approx(0.67813, abs=1e-5)
 
 
-def test_a_third_label_takes_wins_from_the_canarys():
+# Released label of three, votes 0 of 10 → 1 of 10: a smaller lead lets the third label win more
+# often too, so the best test looks for either. Events are enumerated, chances integrated.
+def test_the_best_attack_reads_every_label():
     config = audit_config({"epsilon": "1"})
-    label = audit_rows(config)[1]
-    assert possible(config, label, n_labels=4).accuracy < possible(config, label).accuracy
+    found = possible(config, Row("label", 1.0), n_labels=3)
+    sigma = analytic_sigma(1.0, 1e-5, math.sqrt(2))
+
+    def wins(counts):
+        return [
+            quad(
+                lambda z, t=t: (
+                    norm.pdf(z)
+                    * math.prod(
+                        norm.cdf(z + (counts[t] - rival) / sigma)
+                        for u, rival in enumerate(counts)
+                        if u != t
+                    )
+                ),
+                -12,
+                12,
+                epsabs=1e-13,
+            )[0]
+            for t in range(3)
+        ]
+
+    outside, inside = wins((0, 10, 0)), wins((1, 9, 0))
+    events = [e for size in range(4) for e in combinations(range(3), size)]
+    rates = [(sum(inside[t] for t in e), sum(outside[t] for t in e)) for e in events]
+    assert found.accuracy == pytest.approx(max(0.5 + (t - f) / 2 for t, f in rates), abs=1e-10)
+    assert found.accuracy > 0.5 + (inside[0] - outside[0]) / 2 + 0.005
+    shown = max(math.log((t - 1e-5) / f) for t, f in rates if f > 0 and t > 1e-5)
+    assert found.epsilon == pytest.approx(shown, abs=1e-9)
 
 
 def test_randomized_response_has_an_option_for_unread_replies():
