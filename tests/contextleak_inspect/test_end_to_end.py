@@ -1,19 +1,16 @@
 """Audits through Inspect, on a model with known error rates: theory, kills, names."""
 
 import math
-import os
 import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
-from inspect_ai import eval, score
+from inspect_ai import eval, eval_retry, score
 from inspect_ai.log import EvalLog, read_eval_log
 
-from contextleak_inspect import __version__
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.possible import possible
 from contextleak_inspect.rows import Row
@@ -31,6 +28,7 @@ def run(log_dir, rates=None, **fields) -> EvalLog:
         model_args=rates or {},
         log_dir=str(log_dir),
         display="none",
+        log_realtime=False,  # the copy of every event for live viewing, a third of the time
     )
     assert log.status == "success", log.error
     return log
@@ -48,7 +46,8 @@ def texts(log: EvalLog) -> dict[str, dict[str, str]]:
     return {row: {k: repr(v) for k, v in found.items()} for row, found in numbers(log).items()}
 
 
-# Issue: RNM at ε 1..10 within 4 standard errors of the curve; here 400 trials.
+# Issue: RNM at ε 1..10 within 4 standard errors of the curve; here 400 trials. The curve of a model
+# that never errs is the same for any number of shards.
 @pytest.mark.slow
 def test_rnm_lies_on_the_curve(tmp_path):
     claimed = range(1, 11)
@@ -57,14 +56,15 @@ def test_rnm_lies_on_the_curve(tmp_path):
             tmp_path,
             epsilon=[float(e) for e in claimed],
             trials=400,
+            ensemble=4,
             balanced=True,
             null_controls=0,
         )
     )
-    config = audit_config({"epsilon": 1})
     for epsilon in claimed:
         row = found[f"ε={epsilon} histogram"]
-        ceiling = possible(audit_config({"epsilon": epsilon}), Row("histogram", float(epsilon)))
+        config = audit_config({"epsilon": epsilon, "ensemble": 4})
+        ceiling = possible(config, Row("histogram", float(epsilon)))
         assert row["accuracy possible"] == ceiling.accuracy
         assert row["ε possible"] == pytest.approx(epsilon, rel=1e-6)
         # The hold-out threshold judges 70 % of the trials and may lie a little off the best.
@@ -77,8 +77,8 @@ def test_rnm_lies_on_the_curve(tmp_path):
         for bound in ("ε ≥ Clopper-Pearson", "ε ≥ e-process", "ε ≥ e-process, noise integrated"):
             assert row[bound] <= epsilon
     assert config.delta == found["membership"]["δ"]
-    assert found["membership"]["model calls"] == 4000
-    assert found["membership"]["naive calls"] == 40_000
+    assert found["membership"]["model calls"] == 1600
+    assert found["membership"]["naive calls"] == 16_000
 
 
 def _z(p: float) -> float:
@@ -110,14 +110,15 @@ def test_null_audits_through_inspect_show_nothing(tmp_path):
     assert positive <= 2  # 5 % each, from fixed seeds
 
 
-# The counts that issue and spec promise for 100 trials, m = 10 and 7 values of ε.
-@pytest.mark.slow
-@pytest.mark.parametrize(("calls", "asked"), [("naive", 1000), ("paired", 550), ("frozen", 220)])
+# The counts that issue and spec promise for m = 10 and 7 values of ε: 1000, 550 and 220. They are
+# the plan's for 100 trials (test_plan), of which the frozen ones need 20; here 20 are asked.
+@pytest.mark.parametrize(("calls", "asked"), [("naive", 200), ("paired", 110), ("frozen", 220)])
 def test_calls_for_seven_epsilons(tmp_path, calls, asked):
-    log = run(tmp_path, epsilon="0.5,1,2,4,8,10,inf", calls=calls, null_controls=0)
+    fields = {"calls": calls, "trials": 20, "null_controls": 0}
+    log = run(tmp_path, epsilon="0.5,1,2,4,8,10,inf", **fields)
     found = numbers(log)["membership"]
     assert found["model calls"] == asked
-    assert found["naive calls"] == (2800 if calls == "frozen" else 7000)
+    assert found["naive calls"] == 7 * (400 if calls == "frozen" else 200)
     assert sum(
         sample.model_usage["contextleak/simulated"].total_tokens > 0 for sample in log.samples
     )
@@ -125,7 +126,8 @@ def test_calls_for_seven_epsilons(tmp_path, calls, asked):
 
 # Kind c and issue: kill -9 in mid-run, then eval-retry, gives the result of an unbroken run.
 @pytest.mark.slow
-def test_a_killed_run_that_is_retried_equals_an_unbroken_one(tmp_path):
+def test_a_killed_run_that_is_retried_equals_an_unbroken_one(monkeypatch, tmp_path):
+    rates = {"hit": 0.9, "false_vote": 0.1}
     arguments = ["-T", "trials=90", "-T", "temperature=1", "-T", "epsilon=4,inf"]
     model = ["--model", "contextleak/simulated", "-M", "hit=0.9", "-M", "false_vote=0.1"]
     command = [sys.executable, "-m", "inspect_ai", "eval", CLASSIFICATION, *arguments, *model]
@@ -142,15 +144,9 @@ def test_a_killed_run_that_is_retried_equals_an_unbroken_one(tmp_path):
     broken = read_eval_log(str(file))
     assert broken.status == "started"
     assert 5 < len(broken.samples) < 90
-    retry = [sys.executable, "-m", "inspect_ai", "eval-retry", str(file), *options, str(killed)]
-    subprocess.run(retry, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    [retried] = [f for f in killed.glob("*.eval") if f != file]
-    whole = tmp_path / "whole"
-    subprocess.run(
-        [*command, *options, str(whole)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
-    )
-    [unbroken] = whole.glob("*.eval")
-    found, expected = read_eval_log(str(retried)), read_eval_log(str(unbroken))
+    monkeypatch.chdir(ROOT)
+    [found] = eval_retry(broken, log_dir=str(killed), display="none")
+    expected = run(tmp_path, rates, trials=90, temperature=1, epsilon="4,inf")
     assert found.eval.task_id == broken.eval.task_id
     assert texts(found) == texts(expected)
     # Samples that Inspect recovered from the killed run's buffer have lost their store.
@@ -167,60 +163,3 @@ def _wait_for_log(folder: Path, size: int, process: "subprocess.Popen[bytes]") -
         assert process.poll() is None, "the run ended before it could be killed"
         time.sleep(0.05)
     raise AssertionError("the run wrote no log within a minute")
-
-
-@pytest.mark.slow
-def test_in_an_editable_install_names_have_no_prefix(tmp_path):
-    _command_line([sys.executable], "contextleak_classification", "membership", tmp_path)
-    _command_line([sys.executable], CLASSIFICATION, "membership", tmp_path)
-
-
-@pytest.mark.slow
-def test_installed_from_a_wheel_names_have_the_packages_prefix(tmp_path):
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*pip, "-q", "-w", str(tmp_path), str(ROOT)], check=True)
-    (wheel,) = tmp_path.glob("inspect_dp-*.whl")
-    # An environment of its own, with the wheel first and what it depends on behind it.
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True
-    )
-    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
-    zipfile.ZipFile(wheel).extractall(site)
-    dependencies = Path(pytest.__file__).parents[1]
-    (site / "dependencies.pth").write_text(f"{dependencies}\n", encoding="utf-8")
-    python = [str(tmp_path / "env" / "bin" / "python")]
-    package = "contextleak_inspect"
-    log = _command_line(
-        python, f"{package}/contextleak_classification", f"{package}/membership", tmp_path
-    )
-    assert log.eval.packages["inspect-dp"] == __version__
-    name = next(iter(log.results.scores[1].metrics))
-    assert name.startswith(f"{package}/audit_")
-
-
-def _command_line(python: list[str], task: str, scorer: str, tmp_path: Path) -> EvalLog:
-    """Evaluates, scores again and reports by name, as a user types it."""
-    folder = tmp_path / task.replace("/", "-")
-    inspect, end = [*python, "-m", "inspect_ai"], ["--display", "plain"]
-    arguments = ["-T", "trials=6", "-T", "epsilon=1,inf", "-T", "delta=1e-6"]
-    options = ["--model", "contextleak/simulated", "--log-dir", str(folder)]
-    here = ROOT if task.startswith("tasks/") else tmp_path
-    _call([*inspect, "eval", task, *arguments, *options, *end], here)
-    (file,) = folder.glob("*.eval")
-    log = read_eval_log(str(file))
-    assert log.eval.task == task.removesuffix(".py").removeprefix("tasks/")
-    same, other = folder / "again" / "same.eval", folder / "again" / "other.eval"
-    for to, claim in ((same, []), (other, ["-S", "epsilon=3", "-S", "threshold=holdout"])):
-        output = ["--action", "overwrite", "--output-file", str(to), "--model", "none/none"]
-        _call([*inspect, "score", str(file), "--scorer", scorer, *claim, *output, *end], here)
-    assert texts(read_eval_log(str(same))) == texts(log)
-    assert "ε=3 histogram" in numbers(read_eval_log(str(other)))
-    said = _call([*python, "-m", "contextleak_inspect.cli", "report", str(file)], here)
-    assert "Noisy histogram (observation noisy_aggregate)" in said
-    return log
-
-
-def _call(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
