@@ -31,7 +31,7 @@ def hit_probability(
     the score is 0 whatever the data.
 
     Args:
-        clean_scores: Scores before noise.
+        clean_scores: Scores before noise; where one is nan, of a failed trial, so is its chance.
         noise: Standard deviation of the score's noise: √2 σ for `vote_difference`, σ for
             `vote_count`, and for `projection` on a unit direction.
         threshold: From other trials than these; several as an array.
@@ -42,10 +42,9 @@ def hit_probability(
     if not noise >= 0:
         raise ValueError(f"noise must be at least 0, got {noise}")
     scores = np.asarray(clean_scores, dtype=float)
-    if math.isinf(noise):
-        scores = np.zeros_like(scores)
     if noise == 0 or math.isinf(noise):
-        return np.asarray(scores > threshold, dtype=float)
+        seen = scores if noise == 0 else np.zeros_like(scores)
+        return np.where(np.isnan(scores), np.nan, seen > threshold)
     return np.asarray(ndtr((scores - threshold) / noise))
 
 

@@ -16,7 +16,7 @@ from contextleak_inspect.possible import possible
 from contextleak_inspect.roc import auc
 from contextleak_inspect.rows import audit_rows, rescored
 from contextleak_inspect.thresholds import fixed_cut, fixed_rank_cut, holdout_cut
-from tests.contextleak_inspect.audits import drawn_run, drawn_votes, released
+from tests.contextleak_inspect.audits import drawn_run, drawn_votes, released, vote_record
 
 THEORY = "1,2,3,4,5,6,7,8,9,10"
 
@@ -98,6 +98,24 @@ def test_bounds_exceed_the_truth_in_at_most_5_of_100():
     allowed = 0.05 + 3 * math.sqrt(0.05 * 0.95 / audits)
     assert len(above) == 4 * 4 + 8
     assert {key: np.mean(v) for key, v in above.items() if np.mean(v) > allowed} == {}
+
+
+# A model that says the canary's label in every trial leaks nothing. Where those without the canary
+# fail, each of them is a false alarm, with noise or without.
+@pytest.mark.parametrize("epsilon", ["8", "inf"])
+def test_failed_trials_are_false_alarms_for_every_bound(epsilon):
+    config = audit_config({
+        "epsilon": epsilon,
+        "trials": 80,
+        "calls": "paired",
+        "threshold": "fixed",
+    })
+    votes = dict.fromkeys(("in", "out"), (0,) * config.ensemble)
+    marks = {"in": "v" * config.ensemble, "out": "w" + "v" * (config.ensemble - 1)}
+    records = [vote_record(config, i, votes=votes, marks=marks) for i in range(40)]
+    audited = audit_row(gather(config, released(config, records)), 0)
+    shown = (audited.bound.value, audited.e_process.value, audited.integrated.value)
+    assert shown == (0.0, 0.0, 0.0)
 
 
 def test_bounds_are_those_of_the_estimators():

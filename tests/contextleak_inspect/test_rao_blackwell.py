@@ -31,6 +31,11 @@ def test_the_cut_is_strict_without_noise_and_the_score_zero_without_data():
     assert hit_probability([-9.0, 9.0], math.inf, -0.5).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("noise", [0.0, 1.0, math.inf])
+def test_a_failed_trial_has_no_chance_of_a_hit(noise):
+    assert np.isnan(hit_probability([math.nan, 1.0], noise, 0.5)).tolist() == [True, False]
+
+
 @pytest.mark.parametrize("sigma", [0.0, 0.3, 1.5, 20.0])
 @pytest.mark.parametrize("target", [0, 1, 2])
 def test_label_probabilities_are_those_of_the_drawn_labels(sigma, target):
