@@ -22,7 +22,7 @@ from dprivbench_inspect.release import (
     release_differences,
     release_questions,
 )
-from dprivbench_inspect.versions import STAMP
+from dprivbench_inspect.versions import ASKED, STAMP
 
 if TYPE_CHECKING:  # sympy is slow to import
     from dprivbench_inspect.calibration import NoiseQuestion
@@ -148,7 +148,21 @@ def keep(questions: Sequence[_Record], **wanted: Collection[object] | None) -> l
 
 def question_dataset(questions: Sequence[Question], name: str) -> MemoryDataset:
     """Samples with the question's id, its text as input and its label as target."""
-    return MemoryDataset([question_to_sample(q) for q in questions], name=name)
+    samples = [question_to_sample(question) for question in questions]
+    return MemoryDataset(of_one_set(samples, questions), name=name)
+
+
+def of_one_set(samples: Sequence[Sample], questions: Sequence[Question]) -> list[Sample]:
+    """The samples, each with the hash of all questions that are asked beside it.
+
+    A retry takes over finished samples by id, whatever the file of questions holds by then; where
+    those have another hash, `versions.one_set` refuses the run.
+    """
+    asked = questions_hash(questions)[:12]
+    return [
+        sample.model_copy(update={"metadata": (sample.metadata or {}) | {ASKED: asked}})
+        for sample in samples
+    ]
 
 
 def question_to_sample(question: Question) -> Sample:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from inspect_ai.dataset import Sample
 
-from dprivbench_inspect.dataset import Loaded, load_questions, question_to_sample
+from dprivbench_inspect.dataset import Loaded, load_questions, of_one_set, question_to_sample
 from dprivbench_inspect.questions import Question
 from dprivbench_inspect.retrieval import Embed, retrieve
 from dprivbench_inspect.theorems import (
@@ -102,7 +102,7 @@ def hard_track(
             "statements": shown,
         }
         samples.append(sample)
-    return Track(samples, questions, loaded)
+    return Track(of_one_set(samples, questions), questions, loaded)
 
 
 def find_embedder(name: str) -> Embed:

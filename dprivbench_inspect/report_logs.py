@@ -16,7 +16,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from dprivbench_inspect.metrics import Outcome
 from dprivbench_inspect.report_summaries import read_summaries
 from dprivbench_inspect.scorers import outcome_of
-from dprivbench_inspect.versions import NOTE
+from dprivbench_inspect.versions import ASKED, NOTE, one_set
 
 Progress = Callable[[str, int, int], None]  # what is read, how many are, how many there are
 _Result = TypeVar("_Result")
@@ -173,10 +173,12 @@ def _careful(location: str) -> Replies | Unreadable:
 def _read_replies(location: str) -> Replies:
     outcomes, published = list[Outcome](), list[Outcome]()
     texts, gradings, told = dict[str, int](), set[str](), set[str]()
+    asked_with = set[object]()
     errors = rescored = 0
     for sample in read_summaries(location):
         question, about = sample["id"], sample.get("metadata")
         errors += sample.get("error") is not None
+        asked_with.add((about or {}).get(ASKED))
         scores = sample.get("scores") or {}
         ours = [name for name in scores if name.removeprefix("verdict").isdigit()]
         name = max(ours, key=lambda n: int(n.removeprefix("verdict")), default="verdict")
@@ -192,6 +194,7 @@ def _read_replies(location: str) -> Replies:
             told |= {left[NOTE]} if NOTE in left else set()
         if isinstance(sample["input"], str):
             texts[str(question)] = zlib.crc32(sample["input"].encode())
+    one_set(asked_with)
     labels = {outcome.question_id: outcome.label for outcome in outcomes}
     asked = sorted((question, text, labels.get(question)) for question, text in texts.items())
     return Replies(

@@ -42,7 +42,7 @@ from dprivbench_inspect.summaries import (
     published_summary,
     rate_summary,
 )
-from dprivbench_inspect.versions import told
+from dprivbench_inspect.versions import ASKED, one_set, told
 
 JUDGE_ROLE = "grader"
 GRADING = 1  # moves when the same reply may get another verdict; stands in each score's metadata
@@ -220,14 +220,17 @@ class _Latest:
     def __init__(self) -> None:
         self._scores: list[SampleScore] = []
         self._outcomes: list[Outcome] = []
+        self._asked: set[object] = set()
 
     def outcomes_of(self, scores: list[SampleScore]) -> list[Outcome]:
         """As the function `outcomes_of`; where the list goes on as the last one, what is new."""
         known = len(self._scores)
         if known > len(scores) or not all(map(is_, self._scores, scores)):
-            known, self._scores, self._outcomes = 0, [], []
+            known, self._scores, self._outcomes, self._asked = 0, [], [], set()
         self._outcomes += outcomes_of(scores[known:])
+        self._asked.update((s.sample_metadata or {}).get(ASKED) for s in scores[known:])
         self._scores += scores[known:]
+        one_set(self._asked)
         return self._outcomes
 
 

@@ -6,15 +6,37 @@ from functools import cache
 from typing import Any
 
 from dprivbench_inspect import __version__
+from dprivbench_inspect.refusals import ArgumentError
 
 # N-X: N moves when scores stop being comparable, X when arguments change.
 COMPARABILITY, INTERFACE = 1, "A"
 VERSION = f"{COMPARABILITY}-{INTERFACE}"
 # Stands in each sample: a scorer sees samples, but never the header of the log.
 STAMP = {"task_version": VERSION, "package_version": __version__}
+ASKED = "questions_hash"  # where a sample's metadata name all questions of its run
 NOTE = "version_note"  # where a score's metadata hold what is said of its version
 
 _logger = logging.getLogger(__name__)
+
+
+def one_set(asked: Iterable[object]) -> None:
+    """Refuse answers to two sets of questions in one log.
+
+    Args:
+        asked: What stands under `ASKED` in the samples' metadata; None, as in logs of earlier
+            releases and in shared ones, says nothing.
+
+    Raises:
+        ArgumentError: A retry took over answers from before the questions were changed.
+
+    >>> one_set(["0a1b", None, "0a1b"])
+    """
+    found = sorted({str(one) for one in asked if one is not None})
+    if len(found) > 1:
+        raise ArgumentError(
+            f"answers to {len(found)} sets of questions ({', '.join(found)}) are mixed: the "
+            "questions were changed before a retry; run anew with `inspect eval`"
+        )
 
 
 def version_note(task_version: str | None, package_version: str | None) -> str | None:

@@ -113,6 +113,42 @@ def test_a_retry_after_an_interruption_gives_the_same_numbers(
     assert _seeds(again) == _seeds(whole) == {1: {3}, 2: {4}}
 
 
+def test_a_retry_after_the_questions_were_changed_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # It gave one accuracy over replies to the old texts and to the new ones, under the new hash.
+    file, calls = tmp_path / "own.jsonl", 0
+
+    def write(word: str) -> None:
+        own = [
+            {"id": f"q-{i}", "category": 1, "mechanism": "laplace", "function_id": i + 1}
+            | {"question": f"{word} question {i}?", "label": "yes"}
+            for i in range(4)
+        ]
+        file.write_text("\n".join(map(json.dumps, own)), encoding="utf-8")
+
+    def breaks_down(prompt: str) -> str:
+        nonlocal calls
+        calls += 1
+        if calls > 2:
+            raise RuntimeError("the connection was lost")
+        return r"\boxed{yes}"
+
+    write("Former")
+    answer = baselines.ANSWERS["always-yes"]
+    monkeypatch.setitem(baselines.ANSWERS, "always-yes", breaks_down)
+    task = dprivbench_cat1(source=str(file))
+    broken = run(task, "dprivbench/always-yes", tmp_path, max_samples=1)
+    monkeypatch.setitem(baselines.ANSWERS, "always-yes", answer)
+    (unchanged,) = eval_retry(broken, log_dir=str(tmp_path), display="none")
+    assert numbers(unchanged)["verdict"]["replies"] == "4.0"
+    write("Later")
+    (again,) = eval_retry(broken, log_dir=str(tmp_path), display="none")
+    assert again.status == "error"
+    assert again.error is not None
+    assert "answers to 2 sets of questions" in again.error.message
+
+
 def test_a_shuffle_changes_the_order_and_can_be_repeated(tmp_path: Path) -> None:
     # Once it did nothing: inspect_ai#476. Seed 0 still does nothing (0.3.285), the README says so.
     task = dprivbench_cat1(mechanisms="laplace", functions="1,2,3,4,5,6")

@@ -40,6 +40,19 @@ def test_files_folders_patterns_and_both_formats_are_found_once(tmp_path: Path) 
         find_logs([str(tmp_path / "*.eval")])
 
 
+def test_answers_to_two_sets_of_questions_are_no_run(tmp_path: Path) -> None:
+    sets = ["0a", "0a", "0a", "1b"]
+    samples = [
+        sample.model_copy(update={"metadata": (sample.metadata or {}) | {"questions_hash": asked}})
+        for sample, asked in zip(SAMPLES, sets, strict=True)
+    ]
+    location = write(run_log(samples, YES), tmp_path / "mixed.eval")
+    with pytest.raises(
+        ValueError, match=r"mixed\.eval: left out, .* 2 sets of questions \(0a, 1b\)"
+    ):
+        report([str(location)])
+
+
 def test_both_formats_give_the_same_numbers(tmp_path: Path) -> None:
     tables = []
     for name in ("a.eval", "a.json"):
