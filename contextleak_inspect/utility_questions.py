@@ -69,7 +69,7 @@ def utility_questions(config: AuditConfig, part: str) -> Questions:
         part,
         config.source,
         data.sha256,
-        config_hash(config, data.sha256, PrivateData("", tuple(pool)).sha256),
+        config_hash(config, part, data.sha256, PrivateData("", tuple(pool)).sha256),
         labels,
         tuple(
             Question(i, e.text, e.answer, _drawn(config, pool, part, i))

@@ -99,14 +99,14 @@ def _texts(config: "AuditConfig", answers: UtilityAnswers, state: TaskState) -> 
 
     values = {name: rouge1(answers.answer, reply) for name, reply in answers.replies.items()}
     rouges = [rouge1(answers.answer, text) for text in answers.candidates]
-    part, *_, number = str(state.sample_id).split("-")  # the data's digits between seed no noise
+    question = f"{state.metadata['part']}-{state.metadata['question']:05d}"
     for epsilon in config.epsilon:
         name = f"esa ε={epsilon_text(epsilon)}"
         if epsilon == 0 or answers.embedded is None:
             values[name] = sum(rouges) / len(rouges)
             continue
         sigma = row_sigma(config, Row("embedding", epsilon))
-        rng = stream(config.seed, "utility esa", f"{part}-{number}", epsilon)
+        rng = stream(config.seed, "utility esa", question, epsilon)
         values[name] = chosen_rouge(
             rouges, noisy_texts(answers.embedded, "out", sigma, rng, DRAWS).choices
         )

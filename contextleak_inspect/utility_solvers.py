@@ -60,7 +60,7 @@ def utility_dataset(questions: Questions) -> MemoryDataset:
     """
     samples = [
         Sample(
-            id=f"{questions.part}-{questions.id}-{question.number:05d}",
+            id=f"{questions.id}-{question.number:05d}",
             input=question.text,
             target=question.answer,
             metadata={"question": question.number, "part": questions.part, **STAMP},
