@@ -96,7 +96,7 @@ def test_log_mean_is_over_the_bets() -> None:
 # Whoever looks after every tenth trial and stops when the truth lies outside finds it outside too
 # often. Both worlds err together here: the union behind the interval allows any dependence.
 def test_an_accuracy_that_is_watched_keeps_its_interval():
-    rng, runs, looks = np.random.default_rng(5), 200, range(5, 201, 5)
+    rng, runs, looks = np.random.default_rng(5), 200, range(10, 201, 10)
     hits = np.cumsum(rng.random((runs, 200)) < 0.7, axis=1)
 
     def missed(measure, run):

@@ -156,10 +156,10 @@ def test_a_killed_run_that_is_retried_equals_an_unbroken_one(monkeypatch, tmp_pa
 
 def _wait_for_log(folder: Path, size: int, process: "subprocess.Popen[bytes]") -> Path:
     """The log, once this many bytes of it are written."""
-    for _ in range(1200):
+    for _ in range(6000):
         for file in folder.glob("*.eval"):
             if file.stat().st_size > size:
                 return file
         assert process.poll() is None, "the run ended before it could be killed"
         time.sleep(0.05)
-    raise AssertionError("the run wrote no log within a minute")
+    raise AssertionError("the run wrote no log within five minutes")

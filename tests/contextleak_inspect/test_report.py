@@ -1,3 +1,5 @@
+import pathlib
+
 import pytest
 from inspect_ai import eval, score
 from inspect_ai.log import read_eval_log, write_eval_log
@@ -22,21 +24,25 @@ def run(log_dir, options=None, **fields):
     return log
 
 
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("audited"))
+
+
 def table_row(text: str, heading: str, start: str) -> list[str]:
     """Cells of the first line that begins with `start`, below a heading."""
     below = text[text.index(heading) :].splitlines()
     return next(line for line in below if line.split()[:1] == [start]).split()
 
 
-def test_the_report_shows_the_logs_own_numbers(tmp_path):
-    log = run(tmp_path)
-    [audit], notes = read_audits([log.location])
+def test_the_report_shows_the_logs_own_numbers(audited):
+    [audit], notes = read_audits([audited.location])
     assert notes == []
-    metrics = {m.name: m.value for m in log.results.scores[1].metrics.values()}
+    metrics = {m.name: m.value for m in audited.results.scores[1].metrics.values()}
     row = audit_row(audit.run, 0)
     assert row.bound.value == metrics["ε ≥ Clopper-Pearson"]
     assert row.integrated.value == metrics["ε ≥ e-process, noise integrated"]
-    text = report([str(tmp_path)])
+    text = report([str(pathlib.Path(audited.location).parent)])
     cells = table_row(text, "Noisy histogram (observation noisy_aggregate)", "8")
     assert cells[1] == f"{row.bound.value:.2f}"
     assert cells[2] == f"{row.bound.n_in}+{row.bound.n_out}"
@@ -74,19 +80,19 @@ def test_an_unfinished_run_says_so(tmp_path):
     assert table_row(text, "Noisy histogram", "8")[1] == "-"
 
 
-def test_a_rescored_copy_stands_beside_its_run_and_a_plain_copy_does_not(tmp_path):
-    log = run(tmp_path)
-    other = score(log, membership(epsilon="3"), model="none/none", action="append", display="none")
+def test_a_rescored_copy_stands_beside_its_run_and_a_plain_copy_does_not(audited, tmp_path):
+    claim = membership(epsilon="3")
+    other = score(audited, claim, model="none/none", action="append", display="none")
     write_eval_log(other, str(tmp_path / "other.eval"))
-    audits, notes = read_audits([str(tmp_path)])
+    audits, notes = read_audits([audited.location, str(tmp_path)])
     assert sorted(a.run.config.epsilon for a in audits) == [(3.0,), (8.0,)]
     assert len(notes) == 1
     assert "the same run as" in notes[0]
 
 
-def test_a_log_that_was_scored_under_the_former_names_of_options_is_read(tmp_path):
+def test_a_log_that_was_scored_under_the_former_names_of_options_is_read(audited, tmp_path):
     log = score(
-        run(tmp_path),
+        audited,
         membership(epsilon="3"),
         model="none/none",
         action="overwrite",
@@ -119,7 +125,7 @@ def test_a_run_whose_every_reply_is_empty_is_reported(tmp_path):
 
 
 def test_ties_at_the_rank_are_told_beside_the_row_without_noise(tmp_path):
-    text = report([run(tmp_path, epsilon="8,inf", trials=100).location])
+    text = report([run(tmp_path, epsilon="8,inf", trials=40).location])
     notes = [line for line in text.splitlines() if line.startswith("note: ")]
     assert [note.split(":")[1] for note in notes] == [" ε=inf histogram"]
 
@@ -176,7 +182,7 @@ def test_a_log_with_another_config_or_without_its_trials_is_left_out_with_the_re
 
 
 # Cases D12-D17: resolution and direction are said.
-def test_flags_beside_the_numbers(tmp_path):
-    text = report([run(tmp_path).location])
+def test_flags_beside_the_numbers(audited):
+    text = report([audited.location])
     assert "resolve FPR down to" in text
     assert "TPR@10%FPR" in text

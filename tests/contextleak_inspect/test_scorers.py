@@ -57,6 +57,16 @@ def run(log_dir, *, task: Task | None = None, rates=RATES, options=None, **field
     return log
 
 
+@pytest.fixture(scope="module")
+def two_claims(tmp_path_factory) -> EvalLog:
+    return run(tmp_path_factory.mktemp("two_claims"), epsilon="1,inf")
+
+
+@pytest.fixture(scope="module")
+def eight(tmp_path_factory) -> EvalLog:
+    return run(tmp_path_factory.mktemp("eight"), epsilon="8", trials=20)
+
+
 def numbers(log: EvalLog) -> dict[str, dict[str, str]]:
     """Row → name → value, as text so that nan equals nan."""
     assert log.status == "success", log.error
@@ -70,8 +80,8 @@ def scores_of(log: EvalLog) -> list[SampleScore]:
     return [SampleScore(score=s.scores["membership"], sample_id=s.id) for s in log.samples]
 
 
-def test_a_row_per_level_and_epsilon_with_readable_columns(tmp_path):
-    found = numbers(run(tmp_path, epsilon="1,inf"))
+def test_a_row_per_level_and_epsilon_with_readable_columns(two_claims):
+    found = numbers(two_claims)
     rows = ["ε=1 histogram", "ε=inf histogram", "ε=1 label", "ε=inf label"]
     assert list(found) == ["membership", *rows]
     assert all(list(found[row]) == ROW for row in rows)
@@ -83,8 +93,8 @@ def test_a_row_per_level_and_epsilon_with_readable_columns(tmp_path):
     assert shared["naive calls"] == "240.0"
 
 
-def test_the_log_holds_what_a_reader_needs_to_recompute(tmp_path):
-    log = read_eval_log(run(tmp_path, epsilon="1,inf").location)
+def test_the_log_holds_what_a_reader_needs_to_recompute(two_claims):
+    log = read_eval_log(two_claims.location)
     sample = log.samples[0]
     metadata = sample.scores["membership"].metadata
     assert json.loads(metadata["trial"])["votes"]
@@ -97,12 +107,11 @@ def test_the_log_holds_what_a_reader_needs_to_recompute(tmp_path):
     assert log.eval.metadata["canary"]["label"] == "objective"
 
 
-def test_metrics_are_those_of_the_core(tmp_path):
-    log = run(tmp_path, epsilon="4", trials=20)
-    audited = _run_of(scores_of(log))
+def test_metrics_are_those_of_the_core(eight):
+    audited = _run_of(scores_of(eight))
     for index, row in enumerate(audit_rows(audited.config)):
         expected = {k: repr(float(v)) for k, v in row_values(audited, index).items()}
-        assert numbers(log)[row.name] == expected
+        assert numbers(eight)[row.name] == expected
 
 
 @pytest.mark.parametrize("defense", ["none", "label_rr", "rnm"])
@@ -113,8 +122,8 @@ def test_scoring_again_gives_the_same_numbers_and_asks_no_model(tmp_path, defens
     assert again.eval.model == "contextleak/simulated"
 
 
-def test_a_sample_without_its_store_is_read_from_its_events(tmp_path):
-    log = read_eval_log(run(tmp_path, epsilon="8").location)
+def test_a_sample_without_its_store_is_read_from_its_events(eight):
+    log = read_eval_log(eight.location)
     for sample in log.samples:
         sample.store = {}
     again = score(log, membership(), model="none/none", action="overwrite", display="none")
@@ -122,7 +131,7 @@ def test_a_sample_without_its_store_is_read_from_its_events(tmp_path):
     for sample in log.samples:
         sample.events = []
     lost = score(log, membership(), model="none/none", action="overwrite", display="none")
-    assert lost.results.scores[0].unscored_samples == 12
+    assert lost.results.scores[0].unscored_samples == 20
 
 
 def test_the_same_answers_under_another_claim(tmp_path):
@@ -156,10 +165,11 @@ def test_a_claim_that_does_not_fit_is_refused(tmp_path):
 
 
 # Inspect calls metrics on whatever is there: none, one, one world, two audits, half a run.
-def test_metrics_never_raise(tmp_path):
-    whole = scores_of(run(tmp_path, epsilon="8", trials=20))
+def test_metrics_never_raise(eight, tmp_path):
+    whole = scores_of(eight)
     worlds = [json.loads(s.score.metadata["trial"])["votes"] for s in whole]
-    mixed = run(tmp_path, epsilon="8", trials=20, seed=1, delta=1e-6)
+    other = {"seed": 1, "delta": 1e-6, "options": {"limit": 2}}
+    mixed = run(tmp_path, epsilon="8", trials=20, **other)
     for part in (
         [],
         whole[:1],
@@ -184,9 +194,8 @@ def test_a_partial_run_has_nan_where_all_trials_are_needed(tmp_path):
         assert found[name] != "nan"
 
 
-def test_a_lost_trial_counts_once_it_is_scored_as_lost(tmp_path):
-    log = run(tmp_path, epsilon="8", trials=20)
-    whole = scores_of(log)
+def test_a_lost_trial_counts_once_it_is_scored_as_lost(eight):
+    whole = scores_of(eight)
     lost = [s.model_copy(deep=True) for s in whole]
     settings = whole[3].score.metadata["audit"]
     lost[3].score = Score(value=_keys(settings), metadata={"audit": settings, "lost": 3})
