@@ -19,6 +19,7 @@ from contextleak_inspect.inversion import smallest_accepted
 from contextleak_inspect.sequential import pair_ceiling, pair_payoffs
 
 FIRST_BLOCK = 5
+SAME_WORTH = 1e-9
 _ceiling = lru_cache(maxsize=4096)(pair_ceiling)  # the same for all rows of an audit
 # (pairs, thresholds of shape (t,), or (pairs, 1) for one each) → chance of a hit with and without
 # the canary, shapes (pairs, t)
@@ -56,7 +57,9 @@ def choose(chance_in: FloatArray, chance_out: FloatArray, cuts: FloatArray, goal
     """The most telling threshold and side for these pairs, chances of shape (pairs, cuts)."""
     tpr, fpr = chance_in.mean(axis=0), chance_out.mean(axis=0)
     worth = np.stack([goal.worth(tpr, fpr), goal.worth(1 - fpr, 1 - tpr)])
-    side, cut = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    # The first of equals, hits before misses: not whichever the last bit makes the largest.
+    best = worth >= worth.max() - SAME_WORTH
+    side, cut = np.unravel_index(int(np.argmax(best)), worth.shape)
     return Choice(float(cuts[cut]), bool(side))
 
 

@@ -4,15 +4,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextleak_inspect.audit_run import WORLDS, Run
 from contextleak_inspect.bounds import EpsilonBound, Setting, epsilon_bound
 from contextleak_inspect.calibration import gdp_epsilon
 from contextleak_inspect.mechanisms import count_votes
-from contextleak_inspect.mixtures import best_accuracy
-from contextleak_inspect.rates import unclipped_epsilon
-from contextleak_inspect.rows import Row, audit_rows, row_sigma
-from contextleak_inspect.vote_laws import VoteLaw
+from contextleak_inspect.mixtures import best_accuracy, true_epsilon
+from contextleak_inspect.rao_blackwell import label_probability
+from contextleak_inspect.rows import Row, row_sigma
+from contextleak_inspect.vote_laws import VoteLaw, outcome_law
 from contextleak_inspect.votes import TrialVotes
 
 SAME_EMBEDDING = 1e-4  # one text, embedded in batches of other lengths, differs by less
@@ -21,31 +22,27 @@ SAME_EMBEDDING = 1e-4  # one text, embedded in batches of other lengths, differs
 def exact_row(run: Run, row: Row, setting: Setting) -> tuple[EpsilonBound | None, float | None]:
     """ε and best accuracy of the mechanism whose answers are frozen as they were given.
 
-    None if the answers changed between repeats: then no such mechanism was seen. The label's ε
-    speaks of the event that the canary's label is released.
+    None if the answers changed between repeats: then no such mechanism was seen. A released label
+    speaks by whichever label it is, the canary's or another.
     """
     config = run.config
     failed = any(record.failed(world) for record in run.records for world in record.votes)
     if not run.records or failed or not answers_repeat(run.records) or row.level == "text":
         return None, None
-    record = run.records[0]
+    record, sigma = run.records[0], row_sigma(config, row)
     if row.level in {"histogram", "embedding"}:
         step = _moved(record)
-        sigma = row_sigma(config, row)
         mu = 0.0 if step == 0 or math.isinf(sigma) else step / sigma if sigma else math.inf
         epsilon = gdp_epsilon(mu, config.delta)
-        frozen = VoteLaw(np.array([0.0, 1.0]), np.array([1.0, 0.0]))
-        best = best_accuracy(frozen, mu)
+        best = best_accuracy(VoteLaw(np.array([0.0, 1.0]), np.array([1.0, 0.0])), mu)
     else:
-        column = audit_rows(config).index(row)
-        # every trial holds both worlds, so it stands in both arms at its own number
-        tpr, fpr = (float(run.arms[world].clean[record.trial, column]) for world in ("in", "out"))
-        epsilon = max(
-            0.0,
-            unclipped_epsilon(tpr, fpr, delta=config.delta),
-            unclipped_epsilon(fpr, tpr, delta=config.delta),
+        inside, outside = (
+            [label_probability(counts, sigma, label) for label in range(len(record.labels))]
+            for counts in _histograms(record)
         )
-        best = 0.5 + abs(tpr - fpr) / 2
+        law = outcome_law(np.array(inside), np.array(outside))
+        epsilon = true_epsilon(law, math.inf, config.delta).value
+        best = best_accuracy(law, math.inf)
     if math.isinf(epsilon):  # without noise the two worlds are told apart for certain
         return None, best
     bound = epsilon_bound(
@@ -73,7 +70,10 @@ def _moved(record: TrialVotes) -> float:
     """How far the canary moves what noise is added to: the histogram, or the mean embedding."""
     if record.embedded is not None:
         return record.embedded.between or 0.0
-    counts_in, counts_out = (
-        count_votes(record.votes[world], len(record.labels)) for world in WORLDS
-    )
+    counts_in, counts_out = _histograms(record)
     return float(np.linalg.norm(counts_in - counts_out))
+
+
+def _histograms(record: TrialVotes) -> list[NDArray[np.int64]]:
+    """Clean votes with the canary and without it."""
+    return [count_votes(record.votes[world], len(record.labels)) for world in WORLDS]

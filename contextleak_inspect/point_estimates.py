@@ -38,7 +38,8 @@ def best_threshold_optimistic(scores_in: ArrayLike, scores_out: ArrayLike) -> Be
     curve = roc(scores_in, scores_out)
     right = curve.hits_in + curve.n_out - curve.hits_out
     balanced = (curve.tpr + 1 - curve.fpr) / 2
-    best = int(np.argmax(balanced))
+    # Whole numbers, so that the first of equal thresholds wins whatever the rounding.
+    best = int(np.argmax(curve.hits_in * curve.n_out - curve.hits_out * curve.n_in))
     below = curve.thresholds[best]
     above = curve.thresholds[best - 1] if best else below
     inside_gap = (below + above) / 2 if math.isfinite(below) and math.isfinite(above) else below

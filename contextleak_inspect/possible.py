@@ -12,7 +12,7 @@ from contextleak_inspect.mixtures import best_accuracy, best_tpr, true_epsilon
 from contextleak_inspect.rao_blackwell import label_probability
 from contextleak_inspect.rows import Row, row_sigma
 from contextleak_inspect.theory import label_rr_curve
-from contextleak_inspect.vote_laws import VoteLaw, vote_law
+from contextleak_inspect.vote_laws import VoteLaw, outcome_law, vote_law
 
 
 class Possible(NamedTuple):
@@ -114,15 +114,13 @@ def _label_law(law: VoteLaw, sigma: float, n_labels: int) -> VoteLaw:
     """Which label is released, where all votes but the canary's go to one other label.
 
     The other labels, without votes, are alike and count as one outcome: they win more often where
-    the canary took a vote from the leader. Outcomes are in the order of their likelihood ratio.
+    the canary took a vote from the leader.
     """
     k = np.arange(law.canary_in.size)
     counts = np.stack([k, k[::-1], *([0 * k] * (n_labels - 1))], axis=-1)
     wins = [label_probability(counts, sigma, target) for target in range(min(n_labels, 3))]
     wins[2:] = [(n_labels - 2) * third for third in wins[2:]]
-    inside, outside = (votes @ np.stack(wins, axis=-1) for votes in (law.canary_in, law.canary_out))
-    rising = np.argsort(np.arctan2(inside, outside))
-    return VoteLaw(inside[rising], outside[rising])
+    return outcome_law(*(v @ np.stack(wins, axis=-1) for v in (law.canary_in, law.canary_out)))
 
 
 def _best(law: VoteLaw, mu: float, delta: float, fpr: float) -> Possible:

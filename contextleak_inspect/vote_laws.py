@@ -17,6 +17,17 @@ class VoteLaw(NamedTuple):
     neighbouring: Neighbouring = "replace_one"
 
 
+def outcome_law(canary_in: FloatArray, canary_out: FloatArray) -> VoteLaw:
+    """The law of any outcomes, as if of votes: in the order of their likelihood ratio.
+
+    Args:
+        canary_in: Probability of each outcome with the canary, shape (n_outcomes,).
+        canary_out: Probability of the same outcomes without it.
+    """
+    rising = np.argsort(np.arctan2(canary_in, canary_out))
+    return VoteLaw(canary_in[rising], canary_out[rising])
+
+
 def poisson_binomial_pmf(p: ArrayLike) -> FloatArray:
     """Probabilities of 0..n successes in n independent draws with chances p, shape (n + 1,).
 

@@ -21,13 +21,12 @@ def vote_record(config: AuditConfig, number: int, **fields: Any) -> TrialVotes:
     votes: dict[World, tuple[int, ...]] = {
         world: (*([1] * (m - 1)), 0 if world == "in" else 1) for world in worlds
     }
-    given = {"votes": votes, "marks": dict.fromkeys(worlds, "v" * m)} | fields
+    given = {"labels": LABELS, "votes": votes, "marks": dict.fromkeys(worlds, "v" * m)} | fields
     return TrialVotes(
         audit="0123abcd",
         seed=config.seed,
         trial=number,
         part=part,
-        labels=LABELS,
         answer=0,
         other=1,
         canary_shard=m - 1,

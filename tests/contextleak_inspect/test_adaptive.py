@@ -51,6 +51,14 @@ def test_running_is_the_largest_bound_of_any_prefix(delta):
     assert (found.threshold_rule, found.n_in, found.n_out) == ("predictable", 40, 40)
 
 
+# TPR .6 at FPR .4: hits show what misses show, and the last bit must not decide.
+@pytest.mark.parametrize("noise", [-1e-15, 0.0, 1e-15])
+def test_of_equal_sides_hits_are_bet_on_whatever_the_rounding(noise):
+    inside, outside = np.array([[0.6, 0.6]]) - noise, np.array([[0.4, 0.4]]) + noise
+    assert choose(inside, outside, np.array([0.0, 1.0]), GOAL) == Choice(0.0, misses=False)
+    assert choose(inside, outside + noise, np.array([0.0, 1.0]), GOAL) == Choice(0.0, misses=False)
+
+
 def test_running_never_falls():
     rng = np.random.default_rng(6)
     values_in, values_out = rng.random(60) < 0.8, rng.random(60) < 0.1

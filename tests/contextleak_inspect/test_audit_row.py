@@ -2,14 +2,18 @@
 
 import dataclasses
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
+from scipy.stats import norm
 
 from contextleak_inspect.anytime_row import anytime_bound
 from contextleak_inspect.audit_row import audit_row, main_bound
 from contextleak_inspect.audit_run import gather
 from contextleak_inspect.audit_table import row_values
+from contextleak_inspect.calibration import analytic_sigma
 from contextleak_inspect.config import audit_config
 from contextleak_inspect.estimators import epsilon_lower_bound
 from contextleak_inspect.possible import possible
@@ -253,6 +257,43 @@ def test_frozen_answers_give_the_exact_epsilon():
         assert audited.bound is audited.e_process is None
         assert main_bound(run, audited) is audited.exact
         assert row.epsilon in {1.0, 4.0}
+
+
+# Three labels a, b, c; the canary's is a, and it moves a vote from b to c. Chances of each label
+# are integrated here; δ-events are enumerated.
+def test_a_frozen_label_speaks_by_whichever_label_it_is():
+    config = audit_config({
+        "calls": "frozen",
+        "epsilon": "8",
+        "ensemble": 2,
+        "n_exemplars": 2,
+        "trials": 4,
+    })
+    votes = {"in": (2, 1), "out": (1, 1)}
+    records = [
+        vote_record(config, number, votes=votes, labels=("a", "b", "c")) for number in range(4)
+    ]
+    audited = audit_row(gather(config, released(config, records)), 1)
+    sigma = analytic_sigma(8.0, 1e-5, math.sqrt(2))
+
+    def wins(*counts):
+        z = np.linspace(-12, 12, 20_001)
+        parts = [
+            norm.pdf(z)
+            * np.prod(
+                [norm.cdf(z + (own - o) / sigma) for j, o in enumerate(counts) if j != i], axis=0
+            )
+            for i, own in enumerate(counts)
+        ]
+        return [float(trapezoid(part, z)) for part in parts]
+
+    inside, outside = wins(0, 1, 1), wins(0, 2, 0)
+    events = [e for size in (1, 2) for e in combinations(range(3), size)]
+    rates = [(sum(inside[i] for i in e), sum(outside[i] for i in e)) for e in events]
+    shown = max(math.log((max(pair) - 1e-5) / min(pair)) for pair in rates)
+    assert audited.exact.value == pytest.approx(shown, abs=1e-9) == pytest.approx(2.381, abs=5e-4)
+    best = 0.5 + max(abs(t - f) for t, f in rates) / 2
+    assert audited.exact_accuracy == pytest.approx(best, abs=1e-9)
 
 
 def test_a_frozen_run_may_begin_with_any_repeat():

@@ -27,6 +27,14 @@ def test_the_best_threshold_looks_accurate_when_nothing_leaks(n: int, mean: floa
     assert np.mean(found) == pytest.approx(mean, abs=4 * np.std(found) / math.sqrt(1000) + 5e-4)
 
 
+# 1 of 7 at 1 of 21, 2 of 7 at 4 of 21, 5 of 7 at 13 of 21: all two 21sts above chance. In floating
+# point the last is the largest.
+def test_of_equal_thresholds_the_highest_is_taken() -> None:
+    scores_in = [5.0] + [4.0] + 3 * [3.0] + 2 * [0.0]
+    scores_out = [5.0] + 3 * [4.0] + 9 * [3.0] + 8 * [0.0]
+    assert best_threshold_optimistic(scores_in, scores_out).threshold_optimistic == 4.5
+
+
 def test_the_optimistic_epsilon_is_the_maximum_over_all_thresholds() -> None:
     rng = np.random.default_rng(5)
     for n_in, n_out, shift, delta in [
