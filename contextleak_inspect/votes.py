@@ -134,7 +134,9 @@ def read_label(reply: str, labels: Sequence[str]) -> int | None:
     >>> read_label("not objective", ["objective", "subjective"]) is None
     True
     """
-    return _read_label(reply, tuple(labels))
+    # Shards say the same few words again and again; what is long is kept nowhere.
+    read = _read_label if len(reply) <= _REMEMBERED else _read_label.__wrapped__
+    return read(reply, tuple(labels))
 
 
 def check_labels(labels: Sequence[str]) -> None:
@@ -148,9 +150,11 @@ def check_labels(labels: Sequence[str]) -> None:
             raise ValueError(f"label {label!r:.80} cannot be told from {list(labels)}; rename it")
 
 
+_REMEMBERED = 1000  # characters
+
+
 @lru_cache(maxsize=4096)
 def _read_label(reply: str, labels: tuple[str, ...]) -> int | None:
-    """Shards say the same few words again and again."""
     known = {_bare(label): index for index, label in enumerate(labels)}
     if len(known) < len(labels) or "" in known:
         raise ValueError(f"labels {list(labels)} differ in case or punctuation only; rename them")
