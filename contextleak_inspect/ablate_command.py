@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="How one setting changes what audits find.")
 @click.argument("logs", nargs=-1, required=True)
 @click.option(
     "--setting",

@@ -30,9 +30,14 @@ def _epsilons(context: click.Context, option: click.Parameter, text: str) -> tup
 def main() -> None:
     """ContextLeak: what a private in-context-learning system leaks, as bounds on ε.
 
-    Audits run with Inspect: `inspect eval contextleak_inspect/contextleak_classification …`, and
-    likewise contextleak_generation and contextleak_utility. Of the commands here only search and
-    demo ask a model; none needs the network for itself.
+    Audits run with Inspect, for example in the project's folder:
+
+    \b
+    inspect eval tasks/contextleak_classification.py --model openai/gpt-4.1 --log-dir logs/audits
+    contextleak report logs/audits
+
+    and likewise contextleak_generation.py and contextleak_utility.py. Of the commands here only
+    search and demo ask a model; none needs the network for itself.
     """
 
 
@@ -44,7 +49,7 @@ main.add_command(share)
 main.add_command(verify)
 
 
-@main.command()
+@main.command(short_help="How many trials and calls it takes to show an ε.")
 @click.option("--epsilon", "show", type=float, required=True, help="ε that the bound must reach.")
 @click.option("--defense", type=click.Choice(_PLANNED), default="rnm", show_default=True)
 @click.option(
@@ -163,7 +168,7 @@ def plan(plot: Path | None, delta: float | None, **settings: Any) -> None:
         raise click.ClickException(str(error)) from error
 
 
-@main.command()
+@main.command(short_help="Serve a GGUF file on this machine.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one")
 @click.option(

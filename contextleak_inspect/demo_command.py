@@ -5,7 +5,7 @@ import sys
 import click
 
 
-@click.command()
+@click.command(short_help="Audit a simulated model and a small real one.")
 @click.option(
     "--model",
     default="gguf/smollm2-135m",

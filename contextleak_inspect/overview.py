@@ -20,7 +20,7 @@ _COLUMNS = (
     "interval",
     "AUC",
     "ε ≥",
-    "at most",
+    "ceiling",
     "ε ≥ anytime",
 )
 _LEFT = 4  # columns of words
@@ -61,9 +61,10 @@ def overview(audits: Sequence[Audited]) -> str:
         "",
         *(f"{model}: {' '.join(numbers)}" for model, numbers in models.items()),
         f"Intervals and bounds hold with probability {confidences}, each alone.",
-        "accuracy: at a threshold from other trials. ε ≥: the Clopper-Pearson lower bound in nats,",
-        "and the most it can be with this many trials; anytime: the e-process, with known noise",
-        "integrated out where there is any. 0.00: no evidence of leakage, not a proof of privacy.",
+        "accuracy: at a threshold from other trials. ε ≥: the Clopper-Pearson lower bound in nats;",
+        "ceiling: the most it can be with this many trials; anytime: the e-process, with known",
+        "noise integrated out where there is any. A claimed ε below a bound is refuted; 0.00 is no",
+        "evidence of leakage, not a proof of privacy.",
     ])
 
 

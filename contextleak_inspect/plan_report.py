@@ -104,6 +104,11 @@ def _below(planned: Planned, rows: Sequence[Row]) -> list[str]:
         lines.append(
             "misses: bet on 1 - f with the worlds swapped, epsilon_from_pairs(1 - f_out, 1 - f_in)."
         )
+    if planned.defense in {"rnm", "esa"} and planned.false_votes + planned.misses > 0:
+        lines.append(
+            "e_process: with the best threshold from the start. An audit learns it from its first"
+            " trials; where the model errs, plan half as many trials more."
+        )
     if planned.defense == "esa":
         lines.append("Not counted: zero-shot candidates, calibration calls for the direction.")
     if planned.defense == "llm_judge":
@@ -112,6 +117,8 @@ def _below(planned: Planned, rows: Sequence[Row]) -> list[str]:
         lines.append(
             "*: no bound, since answers vary between trials; a test of the claimed μ only."
         )
+    elif any(row.method.startswith("gaussian") for row in rows):
+        lines.append("gaussian: a bound only if answers never vary, as no run can prove.")
     if planned.defense in {"rnm", "esa"}:
         frozen = model_calls(planned.ensemble, 1, 1).frozen
         lines.append(

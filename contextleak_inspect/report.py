@@ -18,6 +18,7 @@ from contextleak_inspect.report_tables import (
     side_by_side,
     utility_table,
 )
+from contextleak_inspect.report_text import legend
 from contextleak_inspect.utility_report import UtilityLog, utility_text
 
 TITLE = "ContextLeak"
@@ -89,6 +90,7 @@ def as_format(made: Report, form: Format) -> str:
     notes = [clean(note) for note in made.notes]
     if form == "text":
         parts = [audit.text for audit in made.audits]
+        parts += dict.fromkeys(legend(audit.config) for audit in made.audits)
         parts += [utility_text(utility) for utility in made.utilities]
         if len(made.audits) > 1:
             audited = [Audited(a.model, a.config, a.rows) for a in made.audits]

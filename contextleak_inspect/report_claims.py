@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_KEY = "0.35"  # colour of what the legend explains for all series
+_THEORY = "most that any attack can show, if the model never errs"
+
+
 class _Series(NamedTuple):
     """Rows of one audit at one level of observation."""
 
@@ -67,7 +71,8 @@ def accuracy_figure(audits: Sequence[Audit]) -> Picture:
         _claims(axes, places)
         lowest = [p.lower for one in series for p in one.audit.points if p.lower == p.lower]
         axes.set(ylabel="balanced accuracy", ylim=(min([0.4, *lowest]) - 0.02, 1.03))
-        legend(figure, len(series))
+        _explain_theory(axes, places)
+        legend(figure, len(series) + 1)
     return Picture(
         "accuracy_by_claimed_epsilon",
         "Accuracy against claimed ε. Points: at a threshold from other trials, with the interval "
@@ -109,7 +114,12 @@ def epsilon_figure(audits: Sequence[Audit]) -> Picture:
             )
         _claims(axes, places)
         axes.set(ylabel="ε in nats", ylim=(-0.03 * top, 1.06 * top))
-        legend(figure, len(series) + 1)
+        axes.plot(
+            [], [], "o", ms=5, mfc="none", mew=0.9, color=_KEY, label="hollow: ε paper, no bound"
+        )
+        axes.plot([], [], "_", ms=9, mew=1.2, color=_KEY, label="ceiling of the bound, at this n")
+        _explain_theory(axes, places)
+        legend(figure, len(series) + 4)
     return Picture(
         "empirical_epsilon_by_claimed_epsilon",
         "Filled: lower bound on ε that the audit names; a short line of its colour is the most "
@@ -155,6 +165,11 @@ def _theory(
     ]
     if known:
         axes.plot(*zip(*known, strict=True), color=COLOURS[k], ls="--", lw=1)
+
+
+def _explain_theory(axes: "Axes", places: dict[float | None, float]) -> None:
+    if set(places) != {None}:
+        axes.plot([], [], "--", color=_KEY, lw=1, label=_THEORY)
 
 
 def _claims(axes: "Axes", places: dict[float | None, float]) -> None:

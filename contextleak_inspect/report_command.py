@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from contextleak_inspect.report_formats import Format
 
 
-@click.command()
+@click.command(short_help="What audits measured, beside claim and theory.")
 @click.argument("logs", nargs=-1, required=True)
 @click.option(
     "--format",
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     help="Write tables, figures and a page into this folder instead.",
 )
 def report(logs: tuple[str, ...], form: "Format", out: Path | None) -> None:
-    r"""What audits measured, beside what was claimed and what theory allows.
+    """What audits measured, beside what was claimed and what theory allows.
 
     LOGS are log files, folders of them, patterns, or remote addresses (s3://…). A damaged log is
     named and left out; an unfinished audit is shown with the bounds that hold at any time. Audits

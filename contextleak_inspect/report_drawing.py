@@ -63,7 +63,7 @@ def panel(title: str, size: tuple[float, float] = (7.5, 4.6)) -> "tuple[Figure, 
 def legend(figure: "Figure", entries: int) -> None:
     """The legend below the figure, which is laid out for good."""
     figure.legend(
-        loc="outside lower left", frameon=False, fontsize=7.5, ncols=1 if entries < 9 else 2
+        loc="outside lower left", frameon=False, fontsize=7.5, ncols=1 if entries < 12 else 2
     )
     settle(figure)
 

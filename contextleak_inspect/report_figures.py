@@ -173,6 +173,8 @@ def roc_figure(audit: Audit) -> Picture | None:
                 if claimed is not None and math.isfinite(claimed):
                     axes.plot(*_limit(claimed, audit.config.delta), color=COLOURS[k], ls=":", lw=1)
             axes.plot([0, 1], [0, 1], color="0.6", lw=0.8)
+            if any(math.isfinite(row.row.epsilon or math.inf) for row, _ in rows):
+                axes.plot([], [], color="0.35", ls=":", lw=1, label="limit of the claim")
             axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), xlabel="FPR", title=level)
             axes.set_aspect("equal")
             axes.legend(fontsize=6.5, loc="lower right")

@@ -24,10 +24,11 @@ class Table(NamedTuple):
     def slug(self) -> str:
         """The title as the name of a file: letters, digits and _.
 
-        >>> Table("Audits: bounds", [], [], []).slug
-        'audits_bounds'
+        >>> Table("Audits: bounds on ε", [], [], []).slug
+        'audits_bounds_on_epsilon'
         """
-        return re.sub(r"\W+", "_", self.title.lower(), flags=re.ASCII).strip("_")[:60]
+        title = self.title.lower().replace("ε", "epsilon")
+        return re.sub(r"\W+", "_", title, flags=re.ASCII).strip("_")[:60]
 
 
 def as_text(table: Table) -> str:

@@ -23,13 +23,36 @@ _DASH = "-"
 
 
 def audit_text(audit: AuditLog, rows: Sequence[RowAudit]) -> str:
-    """One audit and its rows: settings, tables, and what must be told beside them."""
+    """One audit and its rows: settings, tables, and what must be told of this one beside them."""
     run = audit.run
     lines = [*_settings(audit), ""]
     for level in dict.fromkeys(row.row.level for row in rows):
         of_level = [row for row in rows if row.row.level == level]
         lines += [_heading(of_level[0]), *_tables(run, of_level), ""]
-    return "\n".join([*lines, *_below(run, rows)])
+    return "\n".join([*lines, *_below(run, rows)]).rstrip()
+
+
+def legend(c: AuditConfig) -> str:
+    """What the columns of `audit_text` mean; the same for audits that measure alike."""
+    lines = ["ε in nats. 0.00 is no evidence of leakage, not a proof of privacy."]
+    if c.calls == "frozen":
+        lines += [
+            "ε of these answers: exact for the mechanism with these answers frozen, no interval",
+            "(scope conditional_on_answers); it may exceed the ε of one whose answers vary.",
+        ]
+        return "\n".join(lines)
+    most = math.log((1 - c.delta) / c.target_fpr)
+    lines += [
+        "ε ≥, e-process, integrated: lower bounds, each valid alone; a claimed ε below is refuted.",
+        "ceiling: the most that this many trials can show; a bound near it asks for more of them.",
+        "e-process: valid at any time, noise as drawn; integrated: the known noise integrated out.",
+        "if Gaussian: a test of the claimed μ, a bound only if answers never vary.",
+        f"paper: plug-in ln((TPR - δ) / {c.target_fpr:g}), never above {most:.2f}, no bound.",
+        "optimistic: threshold of the same trials. possible: most any attack can show if the model",
+        "never errs; at q̂, r̂: with the error rates (and the distance of embeddings) measured here,",
+        "as if exact.",
+    ]
+    return "\n".join(lines)
 
 
 def _settings(audit: AuditLog) -> list[str]:
@@ -208,19 +231,9 @@ def _rule(run: Run, row: RowAudit) -> str:
 
 def _below(run: Run, rows: Sequence[RowAudit]) -> list[str]:
     c = run.config
-    lines = ["ε in nats. 0.00 is no evidence of leakage, not a proof of privacy."]
+    lines = []
     if c.calls == "frozen":
-        return [*lines, *_frozen_notes(run), *_warnings(run)]
-    ceiling = math.log((1 - c.delta) / c.target_fpr)
-    lines += [
-        "ε ≥, e-process, integrated: lower bounds, each valid alone; one at its ceiling asks for",
-        "more trials. e-process: valid at any time, noise as drawn; integrated: the known noise",
-        "integrated out. if Gaussian: a test of the claimed μ, a bound only if answers never vary.",
-        f"paper: plug-in ln((TPR - δ) / {c.target_fpr:g}), no bound, at most {ceiling:.2f}",
-        "whatever leaks. optimistic: threshold of the same trials. possible: most any attack can",
-        "show if the model never errs; at q̂, r̂: with the error rates (and the distance of",
-        "embeddings) measured here, as if exact.",
-    ]
+        return [*_frozen_notes(run), *_warnings(run)]
     if c.stop_at is not None:
         lines.append(
             "The run may stop early: the interval of the accuracy holds at any time; AUC, TPR, "
@@ -267,10 +280,9 @@ def _frozen_notes(run: Run) -> list[str]:
         return ["No repeat has run."]
     upper = flip_probability_upper(repeats, 1 - run.config.confidence)
     return [
-        "Exact for the mechanism with these answers frozen (scope conditional_on_answers), no",
-        "interval; it may exceed the ε of a mechanism whose answers vary. No answer changed in",
-        f"{repeats} repeats: a repeat changes with probability at most {upper:.3f} at confidence "
-        f"{run.config.confidence:.0%}, which proves nothing about determinism.",
+        f"No answer changed in {repeats} repeats: a repeat changes with probability at most "
+        f"{upper:.3f} at confidence {run.config.confidence:.0%}, which proves nothing about "
+        "determinism.",
     ]
 
 

@@ -24,7 +24,7 @@ def _pairs(
     return found
 
 
-@click.command()
+@click.command(short_help="Find the query that shows a canary best.")
 @click.option("--model", required=True, help="Model under attack, as Inspect names it.")
 @click.option("-M", "model_args", multiple=True, callback=_pairs, help="Its arguments: name=value.")
 @click.option("--reflector", default=None, help="Model that writes queries; none: grid only.")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Copies of logs without private texts.")
 @click.argument("logs", nargs=-1, required=True)
 @click.option(
     "--out",
@@ -54,7 +54,7 @@ def share(logs: tuple[str, ...], out: Path, viewer: bool) -> None:
     click.echo(f"\n{out}: {len(made.logs)} logs, {samples} samples; no private text found in them")
 
 
-@click.command()
+@click.command(short_help="Check a folder that share made.")
 @click.argument("folder", type=click.Path(path_type=Path))
 def verify(folder: Path) -> None:
     """Check a FOLDER that `contextleak share` made: is it whole, and do its numbers recompute?

@@ -33,8 +33,9 @@ def main() -> None:
     inspect eval tasks/dprivbench_cat2.py --model openai/gpt-5
     dprivbench report logs       # tables of these runs beside the paper's numbers
 
-    From elsewhere a task has a name, dprivbench_inspect/dprivbench_cat1. No command here needs a
-    network, but for `paraphrase` with a model behind one.
+    From elsewhere a task has a name, dprivbench_inspect/dprivbench_cat1 (without the prefix in an
+    editable install). No command here needs a network, but for `paraphrase` with a model behind
+    one.
     """
 
 

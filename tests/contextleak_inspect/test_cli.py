@@ -120,3 +120,20 @@ def test_serve_answers_on_loopback_until_ctrl_c(request):
     rest, _ = served.communicate(timeout=120)
     assert rest.rstrip().endswith("stopped")
     assert served.returncode == 0
+
+
+def test_help_names_every_command_in_a_whole_line_and_keeps_the_examples_apart():
+    listed = run("--help").output.split("Commands:")[1].splitlines()[1:]
+    assert len(listed) == len(main.commands)
+    assert not [line for line in listed if line.endswith("...")]
+    for name in main.commands:
+        assert "\\b" not in run(name, "--help").output
+    assert "\n  contextleak report logs --format csv\n" in run("report", "--help").output
+
+
+def test_a_plan_for_perfect_answers_says_that_the_gaussian_row_is_a_bound_only_then():
+    given = ("plan", "--epsilon", "2", "--claimed", "8")
+    assert "gaussian: a bound only if answers never vary" in run(*given).output
+    erring = run(*given, "--misses", "0.05").output
+    assert "gaussian: a bound only if" not in erring
+    assert "*: no bound, since answers vary" in erring

@@ -88,6 +88,9 @@ def test_a_rescored_copy_stands_beside_its_run_and_a_plain_copy_does_not(audited
     assert sorted(a.run.config.epsilon for a in audits) == [(3.0,), (8.0,)]
     assert len(notes) == 1
     assert "the same run as" in notes[0]
+    text = report([audited.location, str(tmp_path)])
+    assert text.count("calls=naive: ") == 2
+    assert text.count("a claimed ε below is refuted") == 1  # what columns mean is said once
 
 
 def test_a_log_that_was_scored_under_the_former_names_of_options_is_read(audited, tmp_path):

@@ -110,7 +110,11 @@ def test_figures_show_claims_theory_and_all_series():
         assert said in drawn
     drawn = epsilon_figure(audits).image("svg").decode()
     assert ">ε in nats<" in drawn
-    assert ">the claim<" in drawn
+    for said in (">the claim<", ">hollow: ε paper, no bound<", ">ceiling of the bound, at this n<"):
+        assert said in drawn
+    theory = ">most that any attack can show, if the model never errs<"
+    assert theory in drawn
+    assert theory not in epsilon_figure(audits[1:]).image("svg").decode()
     many = epsilon_figure([audit(k, defense="none", trials=40) for k in range(1, 10)])
     assert "2 more series are in the tables." in many.caption
 
@@ -120,7 +124,9 @@ def test_the_roc_has_the_limits_of_each_claim_and_both_numbers_of_trials():
     picture = roc_figure(one)
     assert picture is not None
     assert "20 trials with the canary and 20 without" in picture.caption
-    assert ">histogram, ε = 1<" in picture.image("svg").decode()
+    drawn = picture.image("svg").decode()
+    assert ">histogram, ε = 1<" in drawn
+    assert ">limit of the claim<" in drawn
     [first, *_] = [curve for curve in one.curves if curve]
     assert (first.fpr[0], first.tpr[0], first.fpr[-1], first.tpr[-1]) == (0.0, 0.0, 1.0, 1.0)
     assert list(first.fpr) == sorted(first.fpr)
