@@ -148,6 +148,15 @@ def epsilon_bound(
     )
 
 
+def rounded_down(epsilon: float) -> str:
+    """A lower bound with two decimals that still holds as it is printed.
+
+    >>> rounded_down(0.299), rounded_down(0.1 + 0.2)
+    ('0.29', '0.30')
+    """
+    return f"{math.floor(100 * epsilon + 1e-7) / 100:.2f}" if math.isfinite(epsilon) else "inf"
+
+
 def confidence_at(alpha: float) -> float:
     """Confidence of a bound that fails with probability α: 1 - α."""
     check_alpha(alpha)

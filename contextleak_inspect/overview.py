@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from contextleak_inspect.audit_row import RowAudit
-from contextleak_inspect.bounds import EpsilonBound
+from contextleak_inspect.bounds import EpsilonBound, rounded_down
 from contextleak_inspect.config import AuditConfig
 from contextleak_inspect.rows import epsilon_text
 
@@ -80,10 +80,10 @@ def _line(c: AuditConfig, row: RowAudit) -> tuple[str, ...]:
         _DASH if accuracy is None else "{:.2f}-{:.2f}".format(*accuracy.balanced_interval),
         _DASH if row.auc is None else f"{row.auc:.2f}",
         _value(bound or row.exact),
-        _DASH if bound is None else f"{bound.ceiling:.2f}",
+        _DASH if bound is None else rounded_down(bound.ceiling),
         _value(row.integrated or row.e_process),
     )
 
 
 def _value(bound: EpsilonBound | None) -> str:
-    return _DASH if bound is None else f"{bound.value:.2f}"
+    return _DASH if bound is None else rounded_down(bound.value)

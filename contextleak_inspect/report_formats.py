@@ -8,6 +8,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
+from contextleak_inspect.bounds import rounded_down
+
+
+class LowerBound(float):
+    """A number that is rounded down where its digits are cut."""
+
+
 Cell = str | float  # a number keeps its digits in CSV; nan is shown as -
 Format = Literal["text", "markdown", "csv", "latex", "html"]
 
@@ -123,13 +130,15 @@ SUFFIXES: dict[Format, str] = {"text": "txt", "markdown": "md", "csv": "csv", "l
 def line(cell: Cell) -> str:
     """A cell in one line; numbers with two decimals, or none where they count something.
 
-    >>> line(1.234), line(12), line(math.nan), line(math.inf)
-    ('1.23', '12', '-', 'inf')
+    >>> line(1.237), line(LowerBound(1.237)), line(12), line(math.nan), line(math.inf)
+    ('1.24', '1.23', '12', '-', 'inf')
     """
     if isinstance(cell, str):
         return clean(cell)
     if math.isnan(cell):
         return "-"
+    if isinstance(cell, LowerBound):
+        return rounded_down(cell)
     return str(cell) if isinstance(cell, int) else f"{cell:.2f}"
 
 

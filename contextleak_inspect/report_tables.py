@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextleak_inspect.audit_row import TARGET_FPRS, RowAudit
 from contextleak_inspect.audit_run import WORLDS
 from contextleak_inspect.bounds import EpsilonBound
-from contextleak_inspect.report_formats import Cell, Table
+from contextleak_inspect.report_formats import Cell, LowerBound, Table
 from contextleak_inspect.report_numbers import Audit
 from contextleak_inspect.roc import fpr_label
 from contextleak_inspect.rows import epsilon_text
@@ -75,7 +75,7 @@ def epsilon_table(audits: Sequence[Audit]) -> Table:
                 *_of(audit, row),
                 _value(main),
                 "" if main is None else f"{main.method}, {main.threshold_rule}",
-                math.nan if main is None else main.ceiling,
+                math.nan if main is None else LowerBound(main.ceiling),
                 c.confidence,
                 f"{c.delta:g}",
                 _value(row.e_process),
@@ -181,4 +181,6 @@ def _of(audit: Audit, row: RowAudit) -> list[Cell]:
 
 
 def _value(bound: EpsilonBound | None) -> float:
-    return math.nan if bound is None else bound.value
+    if bound is None:
+        return math.nan
+    return bound.value if bound.kind == "plug_in" else LowerBound(bound.value)

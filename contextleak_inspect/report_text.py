@@ -8,7 +8,7 @@ import numpy as np
 from contextleak_inspect.audit_row import TARGET_FPRS, RowAudit
 from contextleak_inspect.audit_run import WORLDS, Run
 from contextleak_inspect.audit_table import naive_calls
-from contextleak_inspect.bounds import EpsilonBound
+from contextleak_inspect.bounds import EpsilonBound, rounded_down
 from contextleak_inspect.checks import tied_at_rank, trial_warnings
 from contextleak_inspect.config import GAUSSIAN_DEFENSES, AuditConfig
 from contextleak_inspect.embedding_step import embedding_step
@@ -165,12 +165,12 @@ def _tables(run: Run, rows: Sequence[RowAudit]) -> list[str]:
     epsilons = [
         (
             _claimed(row),
-            _number(None if row.bound is None else row.bound.value),
+            _down(row.bound),
             _n(row.bound),
-            _number(None if row.bound is None else row.bound.ceiling),
-            _number(None if row.e_process is None else row.e_process.value),
-            _number(None if row.integrated is None else row.integrated.value),
-            _number(None if row.gaussian is None else row.gaussian.value),
+            _DASH if row.bound is None else rounded_down(row.bound.ceiling),
+            _down(row.e_process),
+            _down(row.integrated),
+            _down(row.gaussian),
             _number(None if row.paper is None else row.paper.value),
             _number(row.possible.epsilon),
             _number(at_rates.epsilon),
@@ -300,7 +300,7 @@ def _claimed(row: RowAudit) -> str:
 def _exact(row: RowAudit) -> str:
     if row.exact is None and row.exact_accuracy is not None:
         return "inf"
-    return _number(None if row.exact is None else row.exact.value)
+    return _down(row.exact)
 
 
 def _n(bound: EpsilonBound | None) -> str:
@@ -315,6 +315,10 @@ def _interval(row: RowAudit) -> str:
 
 def _number(value: float | None) -> str:
     return _DASH if value is None or math.isnan(value) else f"{value:.2f}"
+
+
+def _down(bound: EpsilonBound | None) -> str:
+    return _DASH if bound is None else rounded_down(bound.value)
 
 
 def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:

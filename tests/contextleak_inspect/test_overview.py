@@ -1,4 +1,5 @@
 from contextleak_inspect.audit_row import audited_rows
+from contextleak_inspect.bounds import rounded_down
 from contextleak_inspect.overview import Audited, overview
 from tests.contextleak_inspect.audits import drawn_run
 
@@ -25,7 +26,7 @@ def test_a_line_for_every_level_and_claimed_epsilon_with_the_audits_own_numbers(
     assert line[1:] == [
         *("none", "if_then_explicit", "reply", "-"),
         *(f"{row.n_in}+{row.n_out}", "1.00", f"{low:.2f}-{high:.2f}", "1.00"),
-        *(f"{row.bound.value:.2f}", f"{row.bound.ceiling:.2f}", f"{row.e_process.value:.2f}"),
+        *map(rounded_down, (row.bound.value, row.bound.ceiling, row.e_process.value)),
     ]
 
 
