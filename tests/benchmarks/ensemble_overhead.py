@@ -1,4 +1,4 @@
-"""What our part of an audit costs: trials of 10 shards, beside a solver that only asks.
+"""What our part of an audit of 100 trials and 10 shards costs, beside a solver that only asks.
 
 The bare task sends the same prompts with the same seeds through Inspect's own `collect()` and
 `generate()` and scores with Inspect's `includes()`; its prompts are made beforehand. Ours is the
@@ -96,7 +96,7 @@ MAKERS = {
 }
 
 
-def main(rounds: int = 5, few: int = 50, many: int = 250) -> None:
+def main(rounds: int = 7, few: int = 20, many: int = 100) -> None:
     """Time both in turns at two numbers of trials; print what a trial and what a run costs."""
     costs: dict[tuple[str, int], list[Cost]] = {}
     spawn = multiprocessing.get_context("spawn")
