@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --no-compile -c constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Whoever forbids compiled files lets every process that a command starts compile Inspect anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo small-model figures test install format lint clean
 
@@ -24,7 +26,7 @@ figures: .venv/.usable
 	@$(BIN)/python -m tests.examples figures
 
 test: install lint
-	@$(BIN)/pytest
+	@$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist worksteal
 
 # What the tools and the small models need; `install` adds what the tests need. Files are compiled when first used.
 .venv/.usable: pyproject.toml constraints.txt weights.txt
