@@ -1,4 +1,9 @@
-"""What every test may rely on: no network, and the reference material only where it is present."""
+"""What every test may rely on: no network, and the reference material only where it is present.
+
+Evaluations are run with `display="log"`: "none" lays out a table of results that nobody sees, which
+takes longer than a short run. Those of many calls say `log_realtime=False`: events are not copied
+for live viewing, a third of the time.
+"""
 
 import os
 import pathlib

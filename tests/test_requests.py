@@ -1,5 +1,6 @@
 """What the tasks send is what providers accept: every task, no turn or setting that they refuse."""
 
+import functools
 import pathlib
 import runpy
 from collections.abc import Iterator
@@ -27,16 +28,19 @@ from tests.wire import Wire, wire
 
 FILES = sorted((pathlib.Path(__file__).parents[1] / "tasks").glob("*.py"))
 # Nothing but what keeps a run short and offline.
-AUDIT = {"trials": 2, "null_controls": 0}
+AUDIT = {"trials": 2, "null_controls": 0, "ensemble": 4}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "contextleak_classification": AUDIT,
-    "contextleak_generation": AUDIT | {"embedding": "hashing", "reference_pairs": 1},
+    "contextleak_generation": AUDIT
+    | {"embedding": "hashing", "reference_pairs": 1, "candidates": 2},
+    "contextleak_utility": {"ensemble": 4},
 }
 SAMPLING = {"temperature", "top_p", "top_k", "logprobs", "top_logprobs"}
 
 
+@functools.cache
 def make(file: pathlib.Path, **arguments: Any) -> Task:
-    task: Task = runpy.run_path(str(file))[file.stem](**ARGUMENTS.get(file.stem, {}), **arguments)
+    task: Task = runpy.run_path(str(file))[file.stem](**ARGUMENTS.get(file.stem, {}) | arguments)
     return task
 
 
@@ -71,7 +75,7 @@ def run(task: Task | list[Task], tmp_path: pathlib.Path, model: Model, **options
         model=model,
         model_roles=dict.fromkeys(("grader", "guard"), Recorder().model),
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
         **({"limit": 2} | options),
     )
     for log in logs:
@@ -201,8 +205,8 @@ def test_a_provider_without_log_probabilities_is_told_apart(
     provider: tuple[Wire, Model], tmp_path: pathlib.Path
 ) -> None:
     file = next(file for file in FILES if file.stem == "contextleak_classification")
-    task = make(file, defense="none", query="completion", membership="logprob")
-    [log] = eval(task, model=provider[1], log_dir=str(tmp_path), display="none", limit=1)
+    task = make(file, defense="none", ensemble=1, query="completion", membership="logprob")
+    [log] = eval(task, model=provider[1], log_dir=str(tmp_path), display="log", limit=1)
     assert log.status == "error"
     assert log.error
     assert "this one returned none; use membership 'match'" in log.error.message.replace("\\", "")

@@ -26,7 +26,7 @@ def run_audit(log_dir: Path, **fields: Any) -> EvalLog:
         model=get_model("contextleak/simulated", hit=0.8, false_vote=0.2, unparsed=0.1),
         model_roles={"guard": guard} if fields.get("defense") == "llm_judge" else None,
         log_dir=str(log_dir),
-        display="none",
+        display="log",
     )
     assert log.status == "success", log.error
     return log
@@ -46,7 +46,7 @@ def run_texts(log_dir: Path, **fields: Any) -> EvalLog:
         contextleak_generation(**({"trials": 6} | fields)),
         model=get_model("contextleak/simulated", hit=0.8, false_vote=0.2),
         log_dir=str(log_dir),
-        display="none",
+        display="log",
     )
     assert log.status == "success", log.error
     return log

@@ -22,7 +22,7 @@ def by_ensemble(tmp_path_factory):
             model="contextleak/simulated",
             model_args={"hit": 0.95, "false_vote": 0.05},
             log_dir=str(folder),
-            display="none",
+            display="log",
         )
     return folder
 
@@ -77,7 +77,7 @@ def test_settings_in_words_are_drawn_too(tmp_path):
             ),
             model="contextleak/simulated",
             log_dir=str(tmp_path / "logs"),
-            display="none",
+            display="log",
         )
     runs = [audit.run for audit in read_audits([str(tmp_path / "logs")])[0]]
     points = ablation(runs, "placement")

@@ -27,7 +27,7 @@ def run(log_dir, rates=None, **fields) -> EvalLog:
         model="contextleak/simulated",
         model_args=rates or {},
         log_dir=str(log_dir),
-        display="none",
+        display="log",
         log_realtime=False,  # the copy of every event for live viewing, a third of the time
     )
     assert log.status == "success", log.error
@@ -145,12 +145,12 @@ def test_a_killed_run_that_is_retried_equals_an_unbroken_one(monkeypatch, tmp_pa
     assert broken.status == "started"
     assert 5 < len(broken.samples) < 90
     monkeypatch.chdir(ROOT)
-    [found] = eval_retry(broken, log_dir=str(killed), display="none")
+    [found] = eval_retry(broken, log_dir=str(killed), display="log")
     expected = run(tmp_path, rates, trials=90, temperature=1, epsilon="4,inf")
     assert found.eval.task_id == broken.eval.task_id
     assert texts(found) == texts(expected)
     # Samples that Inspect recovered from the killed run's buffer have lost their store.
-    again = score(found, membership(), model="none/none", action="overwrite", display="none")
+    again = score(found, membership(), model="none/none", action="overwrite", display="log")
     assert texts(again) == texts(expected)
 
 

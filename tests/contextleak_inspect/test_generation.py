@@ -42,7 +42,7 @@ def run(folder, *, model="contextleak/simulated", model_args=None, eval_args=Non
         model=model,
         model_args=model_args or {},
         log_dir=str(folder),
-        display="none",
+        display="log",
         log_realtime=False,  # the copy of every event for live viewing, a third of the time
         **(eval_args or {}),
     )
@@ -159,7 +159,7 @@ def test_scoring_again_needs_no_embedding_model(perfect, monkeypatch, tmp_path):
 
     monkeypatch.setattr(public_texts, "get_embedder", refuse)
     log = read_eval_log(perfect.location)
-    again = score(log, membership(epsilon="3,inf"), action="overwrite", display="none")
+    again = score(log, membership(epsilon="3,inf"), action="overwrite", display="log")
     names = {row.name for row in again.results.scores}
     assert {"ε=3 embedding", "ε=inf text"} <= names
 
@@ -220,7 +220,7 @@ def test_keywords_leak_without_noise_and_the_mechanism_is_named(tmp_path):
     assert rows[0].bound.value == 0
     assert rows[0].setting.observation == "noisy_aggregate"
     assert "1 words by joint exponential mechanism" in report([log.location])
-    again = score(log, membership(epsilon="8"), action="overwrite", display="none")
+    again = score(log, membership(epsilon="8"), action="overwrite", display="log")
     assert "ε=8 keywords" in {row.name for row in again.results.scores}
 
 

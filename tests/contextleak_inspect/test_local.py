@@ -84,7 +84,7 @@ def test_a_grammar_is_named_in_the_log(tmp_path: pathlib.Path):
         max_tokens=160,
         temperature=0,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     assert log.status == "success"
     assert log.eval.model_args["grammar"] == "yes_no"

@@ -18,7 +18,7 @@ def run(log_dir, options=None, **fields):
         model="contextleak/simulated",
         model_args={"hit": 0.9, "false_vote": 0.05},
         log_dir=str(log_dir),
-        display="none",
+        display="log",
         **(options or {}),
     )
     return log
@@ -82,7 +82,7 @@ def test_an_unfinished_run_says_so(tmp_path):
 
 def test_a_rescored_copy_stands_beside_its_run_and_a_plain_copy_does_not(audited, tmp_path):
     claim = membership(epsilon="3")
-    other = score(audited, claim, model="none/none", action="append", display="none")
+    other = score(audited, claim, model="none/none", action="append", display="log")
     write_eval_log(other, str(tmp_path / "other.eval"))
     audits, notes = read_audits([audited.location, str(tmp_path)])
     assert sorted(a.run.config.epsilon for a in audits) == [(3.0,), (8.0,)]
@@ -99,7 +99,7 @@ def test_a_log_that_was_scored_under_the_former_names_of_options_is_read(audited
         membership(epsilon="3"),
         model="none/none",
         action="overwrite",
-        display="none",
+        display="log",
     )
     for scorer in log.eval.scorers:
         scorer.options = {"epsilons": "3", "sensitivity": "add_remove", "threshold_rule": "dkw"}
@@ -120,7 +120,7 @@ def test_a_run_whose_every_reply_is_empty_is_reported(tmp_path):
         contextleak_classification(trials=6, epsilon="4"),
         model=model,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     text = report([str(tmp_path)])
     assert "warning: 100% of replies are empty" in text
@@ -163,7 +163,7 @@ def test_where_every_trial_failed_all_count_against_the_auditor_once_all_were_as
         limit=limit,
         fail_on_error=False,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     text = report([str(tmp_path)])
     assert table_row(text, "Noisy histogram", "4")[1] == bound

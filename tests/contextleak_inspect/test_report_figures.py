@@ -98,7 +98,7 @@ def log_of(log_dir: Path, seed: int = 0, **fields):
         model="contextleak/simulated",
         model_args={"hit": 0.9, "false_vote": 0.05},
         log_dir=str(log_dir),
-        display="none",
+        display="log",
     )
     return log
 

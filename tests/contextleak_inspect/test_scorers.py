@@ -51,7 +51,7 @@ def run(log_dir, *, task: Task | None = None, rates=RATES, options=None, **field
         model="contextleak/simulated",
         model_args=rates,
         log_dir=str(log_dir),
-        display="none",
+        display="log",
         **(options or {}),
     )
     return log
@@ -117,7 +117,7 @@ def test_metrics_are_those_of_the_core(eight):
 @pytest.mark.parametrize("defense", ["none", "label_rr", "rnm"])
 def test_scoring_again_gives_the_same_numbers_and_asks_no_model(tmp_path, defense):
     log = run(tmp_path, defense=defense)
-    again = score(log, membership(), model="none/none", action="overwrite", display="none")
+    again = score(log, membership(), model="none/none", action="overwrite", display="log")
     assert numbers(again) == numbers(log)
     assert again.eval.model == "contextleak/simulated"
 
@@ -126,11 +126,11 @@ def test_a_sample_without_its_store_is_read_from_its_events(eight):
     log = read_eval_log(eight.location)
     for sample in log.samples:
         sample.store = {}
-    again = score(log, membership(), model="none/none", action="overwrite", display="none")
+    again = score(log, membership(), model="none/none", action="overwrite", display="log")
     assert numbers(again) == numbers(log)
     for sample in log.samples:
         sample.events = []
-    lost = score(log, membership(), model="none/none", action="overwrite", display="none")
+    lost = score(log, membership(), model="none/none", action="overwrite", display="log")
     assert lost.results.scores[0].unscored_samples == 20
 
 
@@ -143,7 +143,7 @@ def test_the_same_answers_under_another_claim(tmp_path):
         threshold="holdout",
         confidence=0.9,
     )
-    again = score(log, other, model="none/none", action="overwrite", display="none")
+    again = score(log, other, model="none/none", action="overwrite", display="log")
     fresh = run(
         tmp_path,
         epsilon="2,5",
@@ -161,7 +161,7 @@ def test_the_same_answers_under_another_claim(tmp_path):
 def test_a_claim_that_does_not_fit_is_refused(tmp_path):
     log = run(tmp_path, defense="none", trials=4)
     with pytest.raises(ArgumentError, match="claims no ε"):
-        score(log, membership(epsilon=[1]), model="none/none", display="none")
+        score(log, membership(epsilon=[1]), model="none/none", display="log")
 
 
 # Inspect calls metrics on whatever is there: none, one, one world, two audits, half a run.
@@ -223,7 +223,7 @@ def test_errors_that_inspect_scores_are_lost_trials(tmp_path):
         task,
         model=get_model("mockllm/model", custom_outputs=reply, memoize=False),
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
         fail_on_error=False,
         score_on_error=True,
         max_samples=1,

@@ -53,22 +53,22 @@ AUDITS = {
     "keywords": {"defense": "keywords"},
     "llm_judge": {"defense": "llm_judge"},
     "output_filter": {"defense": "output_filter"},
-    "rnm": {"defense": "rnm"},
+    "rnm": {"defense": "rnm", "ensemble": 4},
     "label_rr": {"defense": "label_rr"},
     "logprob": {"defense": "none", "membership": "logprob"},
-    "paired": {"calls": "paired", "threshold": "holdout"},
-    "frozen": {"calls": "frozen", "trials": 6},
-    "unigram": {"canary": "unigram", "query": "input_output"},
+    "paired": {"calls": "paired", "threshold": "holdout", "ensemble": 4},
+    "frozen": {"calls": "frozen", "trials": 6, "ensemble": 4},
+    "unigram": {"canary": "unigram", "query": "input_output", "ensemble": 4},
     "stopped": {"calls": "paired", "threshold": "fixed", "stop_at": 0.1, "epsilon": "inf"},
 }
 
 
 TEXTS = {
     "generation none": {"defense": "none"},
-    "esa": {"defense": "esa", "embedding": "hashing"},
-    "esa paired": {"defense": "esa", "embedding": "hashing", "calls": "paired"},
-    "ksa": {"defense": "ksa"},
-    "ksa ptr": {"defense": "ksa", "keyword_mechanism": "ptr"},
+    "esa": {"defense": "esa", "embedding": "hashing", "ensemble": 4},
+    "esa paired": {"defense": "esa", "embedding": "hashing", "ensemble": 4, "calls": "paired"},
+    "ksa": {"defense": "ksa", "ensemble": 4},
+    "ksa ptr": {"defense": "ksa", "ensemble": 4, "keyword_mechanism": "ptr"},
 }
 
 
@@ -94,7 +94,7 @@ def test_an_audit_gives_the_same_numbers_from_its_copy(tmp_path, name):
         log = run_audit(tmp_path / "logs", **AUDITS[name])
     copy = share_one(log.location, tmp_path / "out")
     assert numbers(copy) == numbers(log)
-    again = score(copy, membership(), action="overwrite", model="none/none", display="none")
+    again = score(copy, membership(), action="overwrite", model="none/none", display="log")
     assert numbers(again) == numbers(log)
     recompute_metrics(copy)
     assert numbers(copy) == numbers(log)
@@ -113,7 +113,7 @@ def test_utility_gives_the_same_numbers_from_its_copy(tmp_path, kind):
     copy = share_one(log.location, tmp_path / "out")
     recompute_metrics(copy)
     assert numbers(copy) == numbers(log)
-    again = score(copy, utility(), action="overwrite", model="none/none", display="none")
+    again = score(copy, utility(), action="overwrite", model="none/none", display="log")
     if kind == "classification":
         assert numbers(again) == numbers(log)
     else:  # texts are not there to be compared, which must not look like a result
@@ -128,7 +128,7 @@ def test_the_copy_is_audited_again_at_another_epsilon(tmp_path):
     log = run_audit(tmp_path / "logs", epsilon="1")
     copy = share_one(log.location, tmp_path / "out")
     scores = [
-        score(x, membership(epsilon="3"), action="overwrite", model="none/none", display="none")
+        score(x, membership(epsilon="3"), action="overwrite", model="none/none", display="log")
         for x in (log, copy)
     ]
     assert numbers(scores[0]) == numbers(scores[1])
@@ -139,7 +139,7 @@ def test_an_audit_of_private_data_keeps_no_word_of_them(tmp_path):
     log = private_audit(tmp_path)
     copy = share_one(log.location, tmp_path / "out")
     assert numbers(copy) == numbers(log)
-    again = score(copy, membership(), action="overwrite", model="none/none", display="none")
+    again = score(copy, membership(), action="overwrite", model="none/none", display="log")
     assert numbers(again) == numbers(log)
     for text in every_text(tmp_path / "out"):
         for word in PRIVATE:
@@ -167,7 +167,7 @@ def reply(input, tools, tool_choice, config) -> ModelOutput:
 
 def ask(task, log_dir, limit=None):
     model = get_model("mockllm/model", memoize=False, custom_outputs=reply)
-    [log] = eval(task, model=model, log_dir=str(log_dir), display="none", limit=limit)
+    [log] = eval(task, model=model, log_dir=str(log_dir), display="log", limit=limit)
     assert log.status == "success", log.error
     return log
 
@@ -188,7 +188,7 @@ def test_public_questions_are_graded_alike_from_the_copy(tmp_path, task, scorers
     assert numbers(copy) == numbers(log)
     recompute_metrics(copy)
     assert numbers(copy) == numbers(log)
-    again = score(copy, scorers, action="overwrite", model="none/none", display="none")
+    again = score(copy, scorers, action="overwrite", model="none/none", display="log")
     assert numbers(again) == numbers(log)
     assert [s.input for s in copy.samples] == [s.input for s in log.samples]
     assert [s.id for s in copy.samples] == [s.id for s in log.samples]
@@ -199,7 +199,7 @@ def test_public_questions_are_graded_alike_from_the_copy(tmp_path, task, scorers
 
 def test_causes_that_were_appended_are_shared_too(tmp_path):
     log = ask(dprivbench_cat1("laplace"), tmp_path / "logs", limit=12)
-    appended = score(log, attribution(), action="append", model="none/none", display="none")
+    appended = score(log, attribution(), action="append", model="none/none", display="log")
     write_eval_log(appended, str(tmp_path / "appended.eval"))
     copy = share_one(tmp_path / "appended.eval", tmp_path / "out")
     assert numbers(copy) == numbers(appended)
@@ -227,7 +227,7 @@ def test_questions_of_ones_own_are_replaced_and_not_graded_anew(tmp_path):
     for text in every_text(tmp_path / "out"):
         assert not any(word in text.casefold() for word in ("ward", "zoe", "mine.jsonl", "box{"))
     with pytest.raises(ValueError, match="must be yes or no"):
-        score(copy, verdict(), action="overwrite", model="none/none", display="none")
+        score(copy, verdict(), action="overwrite", model="none/none", display="log")
 
 
 @pytest.fixture(scope="module")

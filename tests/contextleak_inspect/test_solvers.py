@@ -40,7 +40,7 @@ def run(audit: Audit, tmp_path, **options) -> EvalLog:
     task = Task(
         dataset=audit_dataset(audit), solver=ensemble(audit), config=calls.generate_config(audit)
     )
-    [log] = eval(task, log_dir=str(tmp_path), display="none", **(SIMULATED | options))
+    [log] = eval(task, log_dir=str(tmp_path), display="log", **(SIMULATED | options))
     return log
 
 
@@ -238,7 +238,7 @@ def test_what_would_falsify_an_audit_stops_it(tmp_path, options, says):
 def test_samples_of_another_audit_are_refused(tmp_path):
     made = audit()
     task = Task(dataset=audit_dataset(audit(seed=1)), solver=ensemble(made))
-    [log] = eval(task, log_dir=str(tmp_path), display="none", **SIMULATED)
+    [log] = eval(task, log_dir=str(tmp_path), display="log", **SIMULATED)
     assert "data, query or settings have changed" in log.error.message
 
 

@@ -86,7 +86,7 @@ def test_through_inspect_the_rest_is_not_asked(tmp_path, max_samples):
         task,
         model="contextleak/simulated",
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
         max_samples=max_samples,
     )
     assert log.status == "success"

@@ -1,6 +1,5 @@
 import inspect as python_inspect
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +9,10 @@ import yaml
 from inspect_ai import eval
 
 from contextleak_inspect import tasks
+from contextleak_inspect.arguments import ArgumentError
 from contextleak_inspect.config import AuditConfig, audit_config
 from contextleak_inspect.tasks import contextleak_classification
+from contextleak_inspect.tasks_generation import contextleak_generation
 from contextleak_inspect.tasks_utility import contextleak_utility
 
 ROOT = Path(__file__).parents[2]
@@ -63,22 +64,23 @@ def test_wrong_arguments_stop_before_any_call(arguments, says):
 
 def test_the_command_line_shows_a_refusal_without_a_traceback(tmp_path):
     command = [sys.executable, "-m", "inspect_ai", "eval", "tasks/contextleak_generation.py"]
-    for wrong, says in (
-        ("trials=0", "Error: trials: "),
-        ("embedding=openai/x", "Error: embedding model openai/x needs OPENAI_API_KEY"),
-    ):
-        done = subprocess.run(
-            [*command, "-T", wrong, "--model", "contextleak/simulated", "--log-dir", str(tmp_path)],
-            cwd=ROOT,
-            env={k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 1
-        assert done.stderr.strip().startswith(says)
-        assert "Traceback" not in done.stdout + done.stderr
+    done = subprocess.run(
+        [*command, "-T", "trials=0", "--model", "contextleak/simulated", "--log-dir", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().startswith("Error: trials: ")
+    assert "Traceback" not in done.stdout + done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_an_embedding_model_without_its_key_is_refused_in_the_same_way(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ArgumentError, match=r"^embedding model openai/x needs OPENAI_API_KEY"):
+        contextleak_generation(embedding="openai/x")
 
 
 @pytest.mark.parametrize("task", [contextleak_classification, contextleak_utility])
@@ -112,7 +114,7 @@ def test_more_than_one_epoch_is_refused(tmp_path):
         model="contextleak/simulated",
         epochs=2,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     assert log.status == "error"
     assert "use -T trials=, not --epochs" in log.error.message

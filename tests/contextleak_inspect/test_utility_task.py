@@ -59,7 +59,7 @@ def run(scripted, folder, limit=5, **settings):
         model=scripted.model,
         limit=limit,
         log_dir=str(folder),
-        display="none",
+        display="log",
     )
     assert log.status == "success", log.error
     return log
@@ -109,7 +109,7 @@ def _right(messages):
 
 def test_other_epsilons_are_scored_without_a_model(tmp_path):
     log = run(Scripted(lambda m, c: _right(m)), tmp_path, epsilon="1")
-    again = score(log, utility(epsilon="4,inf"), action="overwrite", display="none")
+    again = score(log, utility(epsilon="4,inf"), action="overwrite", display="log")
     names = {found.name for found in again.results.scores}
     assert {"zero_shot", "rnm ε=4", "rnm ε=inf"} <= names
     assert "rnm ε=1" not in names
@@ -156,7 +156,7 @@ def test_the_filter_and_the_guard_take_their_toll(tmp_path):
         model_roles={"guard": Scripted(lambda m, c: "LEAK").model},
         limit=2,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     assert rows(log)["few_shot"] == 1
     assert rows(log)["llm_judge"] == 0
@@ -228,7 +228,7 @@ def test_a_real_model_is_scored_on_one_question(tmp_path):
         limit=1,
         max_tokens=8,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     assert log.status == "success"
     found = rows(log)
@@ -245,7 +245,7 @@ def test_the_simulated_model_is_as_right_as_it_is_told(tmp_path):
         model_args={"hit": 0.8},
         limit=60,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     found = rows(log)
     keep = randomized_response(1.0, 3).keep
@@ -306,7 +306,7 @@ def test_a_retry_after_the_file_was_edited_asks_everything_anew(monkeypatch, tmp
     write("former")
     monkeypatch.setattr(baselines.Simulated, "generate", breaks_down)
     task = contextleak_utility(source=str(path), n_exemplars=4, ensemble=2, epsilon="inf")
-    here = {"log_dir": str(tmp_path), "display": "none"}
+    here = {"log_dir": str(tmp_path), "display": "log"}
     [broken] = eval(task, model="contextleak/simulated", max_samples=1, **here)
     assert sum(sample.error is None for sample in broken.samples) == 2
     monkeypatch.setattr(baselines.Simulated, "generate", answer)

@@ -28,7 +28,7 @@ def nothing_told():
 
 def run(task, folder, limit=None):
     [log] = eval(
-        task, model="contextleak/simulated", log_dir=str(folder), limit=limit, display="none"
+        task, model="contextleak/simulated", log_dir=str(folder), limit=limit, display="log"
     )
     return read_eval_log(log.location)
 
@@ -69,10 +69,10 @@ def test_both_scorers_tell_once_of_another_task_version_and_keep_the_numbers(
 ):
     log = run(task(), tmp_path, limit)
     assert notes(log) == {None}
-    same = score(log, scorer(), model="none/none", action="overwrite", display="none")
+    same = score(log, scorer(), model="none/none", action="overwrite", display="log")
     assert notes(same) == {None}
     other = made_by(log, "2-B", "0.9.1", tmp_path / "other.eval")
-    scored = score(other, scorer(), model="none/none", action="overwrite", display="none")
+    scored = score(other, scorer(), model="none/none", action="overwrite", display="log")
     assert notes(scored) == {NEWER}
     assert metrics(scored) == metrics(same) == metrics(log)
     told = [r.getMessage() for r in caplog.records if r.name == versions.__name__]

@@ -44,7 +44,7 @@ from dprivbench_inspect.tasks import dprivbench_cat1, dprivbench_cat2, dprivbenc
 
 
 def run(task: Task, model: Any, log_dir: Path, **options: Any) -> EvalLog:
-    (log,) = eval(task, model=model, log_dir=str(log_dir), display="none", **options)
+    (log,) = eval(task, model=model, log_dir=str(log_dir), display="log", **options)
     assert log.status == "success"
     return log
 

@@ -1,11 +1,7 @@
 """Real runs, on models that need no network: what a log holds, and that it can be used again."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(task: Task, model: Any, log_dir: Path, **options: Any) -> EvalLog:
-    (log,) = eval(task, model=model, log_dir=str(log_dir), display="none", **options)
+    (log,) = eval(task, model=model, log_dir=str(log_dir), display="log", **options)
     return log
 
 
@@ -46,7 +42,7 @@ def test_a_mock_model_runs_through_both_tasks(mock: Callable[..., Any], tmp_path
         assert log.status == "success"
     # Inspect's mock model as it is: it says nothing of privacy, so there is no verdict.
     (log,) = eval(
-        dprivbench_cat1(functions=1), model="mockllm/model", log_dir=str(tmp_path), display="none"
+        dprivbench_cat1(functions=1), model="mockllm/model", log_dir=str(tmp_path), display="log"
     )
     assert numbers(log)["verdict"]["no verdict: invalid format"] == "1.0"
     assert numbers(log)["verdict"]["accuracy"] == "0.0"
@@ -60,11 +56,12 @@ def test_always_yes_is_right_on_every_true_claim_and_on_no_other(tmp_path: Path)
     assert {found[f"mechanism {mechanism}"] for mechanism in MECHANISM_PARTS} == {"0.5"}
 
 
-@pytest.mark.slow
-def test_the_symbolic_model_is_right_on_all_588_pairs(tmp_path: Path) -> None:
-    found = numbers(run(dprivbench_cat1(), "dprivbench/symbolic", tmp_path))["verdict"]
+# That its text is read as the label of each of the 588 questions is tested in test_symbolic.
+def test_the_symbolic_model_is_right_on_every_pair(tmp_path: Path) -> None:
+    log = run(dprivbench_cat1(functions="1,9,14,28,36,41,48"), "dprivbench/symbolic", tmp_path)
+    found = numbers(log)["verdict"]
     assert (found["accuracy"], found["pair accuracy"]) == ("1.0", "1.0")
-    assert (found["no verdict"], found["replies"]) == ("0.0", "588.0")
+    assert (found["no verdict"], found["replies"]) == ("0.0", "84.0")
 
 
 def test_the_log_says_everything_that_fixes_the_run(
@@ -105,7 +102,7 @@ def test_a_retry_after_an_interruption_gives_the_same_numbers(
     broken = run(task, "dprivbench/symbolic", tmp_path, epochs=2, seed=3, max_samples=1)
     assert broken.status == "error"
     monkeypatch.setitem(baselines.ANSWERS, "symbolic", answer)
-    (again,) = eval_retry(broken, log_dir=str(tmp_path), display="none")
+    (again,) = eval_retry(broken, log_dir=str(tmp_path), display="log")
     assert again.status == "success"
     assert again.eval.task_id == broken.eval.task_id
     assert numbers(again) == numbers(whole)
@@ -140,10 +137,10 @@ def test_a_retry_after_the_questions_were_changed_is_refused(
     task = dprivbench_cat1(source=str(file))
     broken = run(task, "dprivbench/always-yes", tmp_path, max_samples=1)
     monkeypatch.setitem(baselines.ANSWERS, "always-yes", answer)
-    (unchanged,) = eval_retry(broken, log_dir=str(tmp_path), display="none")
+    (unchanged,) = eval_retry(broken, log_dir=str(tmp_path), display="log")
     assert numbers(unchanged)["verdict"]["replies"] == "4.0"
     write("Later")
-    (again,) = eval_retry(broken, log_dir=str(tmp_path), display="none")
+    (again,) = eval_retry(broken, log_dir=str(tmp_path), display="log")
     assert again.status == "error"
     assert again.error is not None
     assert "answers to 2 sets of questions" in again.error.message
@@ -171,9 +168,9 @@ def test_scoring_again_gives_the_same_numbers_and_adding_a_scorer_keeps_them(
         dprivbench_cat1(mechanisms="laplace"), mock(reply).model, tmp_path, epochs=3, limit=20
     )
     assert 0 < float(numbers(log)["verdict"]["no verdict"]) < 1
-    again = score(log, verdict(), action="overwrite", display="none")
+    again = score(log, verdict(), action="overwrite", display="log")
     assert numbers(again) == numbers(log)
-    more = score(log, paper_verdict(), action="append", display="none")
+    more = score(log, paper_verdict(), action="append", display="log")
     assert numbers(more)["verdict"] == numbers(log)["verdict"]
     assert set(numbers(more)) == {"verdict", "paper_verdict"}
     asked = run(
@@ -222,73 +219,6 @@ def test_a_broken_record_stops_the_run_before_any_question_is_asked(
     file.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(ValueError, match=r"mine\.jsonl, record 2: label"):
         run(dprivbench_cat2(source=str(file)), mock().model, tmp_path)
-
-
-@pytest.mark.slow
-def test_in_an_editable_install_names_have_no_prefix(tmp_path: Path) -> None:
-    log = _command_line([sys.executable], "dprivbench_cat1", "verdict", tmp_path)
-    assert log.eval.task == "dprivbench_cat1"
-    log = _command_line([sys.executable], "tasks/dprivbench_cat2.py", "verdict", tmp_path)
-    assert log.eval.task == "dprivbench_cat2"
-
-
-@pytest.mark.slow
-def test_installed_from_a_wheel_names_have_the_packages_prefix(tmp_path: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*pip, "-q", "-w", str(tmp_path), str(ROOT)], check=True)
-    (wheel,) = tmp_path.glob("inspect_dp-*.whl")
-    # An environment of its own, with the wheel first and what it depends on behind it.
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True
-    )
-    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
-    zipfile.ZipFile(wheel).extractall(site)
-    dependencies = Path(pytest.__file__).parents[1]
-    (site / "dependencies.pth").write_text(f"{dependencies}\n", encoding="utf-8")
-    python = [str(tmp_path / "env" / "bin" / "python")]
-    where = subprocess.run(
-        [*python, "-c", "import dprivbench_inspect; print(dprivbench_inspect.__file__)"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert where.stdout.startswith(str(site))
-    log = _command_line(
-        python, "dprivbench_inspect/dprivbench_cat1", "dprivbench_inspect/verdict", tmp_path
-    )
-    assert log.eval.task == "dprivbench_inspect/dprivbench_cat1"
-    assert log.eval.packages["inspect-dp"] == __version__
-    report = subprocess.run(
-        [*python, "-m", "dprivbench_inspect.cli", "report", log.location],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert "dprivbench/always-yes [1]" in report.stdout
-
-
-def _command_line(python: list[str], task: str, scorer: str, tmp_path: Path) -> EvalLog:
-    """Evaluates and scores again by name, as a user types it; both give the same numbers."""
-    folder = tmp_path / task.replace("/", "-")
-    inspect = [*python, "-m", "inspect_ai"]
-    end = ["--display", "plain"]
-    options = ["--model", "dprivbench/always-yes", "--limit", "4", "--log-dir", str(folder)]
-    here = ROOT if task.startswith("tasks/") else tmp_path
-    _call([*inspect, "eval", task, *options, *end], here)
-    (file,) = folder.glob("*.eval")
-    scored = folder / "scored.eval"
-    to = ["--action", "overwrite", "--output-file", str(scored), "--model", "none/none"]
-    _call([*inspect, "score", str(file), "--scorer", scorer, *to, *end], here)
-    log = read_eval_log(str(file))
-    assert numbers(read_eval_log(str(scored))) == numbers(log)
-    return log
-
-
-def _call(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _seeds(log: EvalLog) -> dict[int, set[int | None]]:

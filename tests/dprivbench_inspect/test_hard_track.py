@@ -42,7 +42,8 @@ EMBEDDERS = {
 
 
 def run(task: Any, model: Any, log_dir: Path, **options: Any) -> EvalLog:
-    (log,) = eval(task, model=model, log_dir=str(log_dir), display="none", **options)
+    quiet = {"display": "log", "log_realtime": False}  # events are not copied for live viewing
+    (log,) = eval(task, model=model, log_dir=str(log_dir), **quiet, **options)
     assert log.status == "success", log.error
     return log
 
@@ -228,7 +229,7 @@ def test_an_embedder_is_named_by_module_and_function() -> None:
 def test_scoring_again_gives_the_same_numbers(mock: Callable[..., Any], tmp_path: Path) -> None:
     task = dprivbench_hard(help="retrieval")
     log = run(task, mock(cites_all).model, tmp_path, epochs=2, limit=5)
-    again = score(log, citations(), action="append", display="none")
+    again = score(log, citations(), action="append", display="log")
     first, second = (
         [s for s in again.results.scores if "citations" in s.name] if again.results else []
     )

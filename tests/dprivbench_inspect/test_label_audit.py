@@ -368,7 +368,7 @@ def run(source: Path, model: Any, log_dir: Path, **options: Any) -> EvalLog:
         dprivbench_cat2(source=str(source)),
         model=model,
         log_dir=str(log_dir),
-        display="none",
+        display="log",
         **options,
     )
     return log
@@ -391,7 +391,7 @@ def test_an_official_run_has_both_sets_of_numbers_and_keeps_them_when_scored_aga
     assert found["audited labels: replies"] == "10.0"
     assert found["audited labels: questions left out"] == "1.0"
     assert {sample.target for sample in log.samples or [] if sample.id == "cate_2-28"} == {"yes"}
-    again = score(log, verdict(), action="overwrite", display="none")
+    again = score(log, verdict(), action="overwrite", display="log")
     assert numbers(again) == numbers(log)
     [table] = [
         table
@@ -414,14 +414,14 @@ def test_a_log_from_before_the_audit_can_be_scored_again(
     for sample in log.samples or []:
         for key in ("audit", "audited_label"):
             del sample.metadata[key]
-    again = score(log, verdict(), action="overwrite", display="none")
+    again = score(log, verdict(), action="overwrite", display="log")
     old, new = numbers(again)["verdict"], numbers(log)["verdict"]
     assert old == {name: new[name] for name in new if not name.startswith("audited labels")}
 
 
 def test_questions_of_our_own_have_one_set_of_numbers(mock: Callable[..., Any], tmp_path: Path):
     for task in (dprivbench_cat1(), dprivbench_cat2()):
-        (log,) = eval(task, model=mock().model, log_dir=str(tmp_path), display="none", limit=2)
+        (log,) = eval(task, model=mock().model, log_dir=str(tmp_path), display="log", limit=2)
         assert not any(name.startswith("audited") for name in numbers(log)["verdict"])
         assert all("audit" not in sample.metadata for sample in log.samples or [])
     assert "audited" not in report([str(tmp_path)])

@@ -22,7 +22,7 @@ HALF = 1.96 * 0.5  # half-width of two questions, one right: 1.96 · √(2 · ¼
 
 
 def run(task: Task, model: Any, log_dir: Path, **options: Any) -> EvalLog:
-    (log,) = eval(task, model=model, log_dir=str(log_dir), display="none", **options)
+    (log,) = eval(task, model=model, log_dir=str(log_dir), display="log", **options)
     assert log.status == "success"
     return log
 

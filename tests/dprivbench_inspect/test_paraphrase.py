@@ -196,7 +196,7 @@ def test_bundled_paraphrases_are_asked_as_a_variant(
     assert not [name for name in TRUE if texts[name].strip() == QUESTIONS[name].question.strip()]
     assert (task.metadata or {})["paraphrase"] is True
     model = mock()
-    (log,) = eval(task, model=model.model, log_dir=str(tmp_path), display="none", limit=2)
+    (log,) = eval(task, model=model.model, log_dir=str(tmp_path), display="log", limit=2)
     assert log.status == "success"
     assert {a.messages[0].text.split("\n\n")[0] for a in model.asked} == {
         texts[name].strip().split("\n\n")[0] for name in TRUE[:2]

@@ -57,6 +57,6 @@ def test_scoring_again_with_what_does_not_fit_the_log_is_refused(
     scorer: Scorer, message: str, tmp_path: Path
 ) -> None:
     task = dprivbench_cat1(mechanisms="laplace", functions=1)
-    (log,) = eval(task, model="dprivbench/always-yes", log_dir=str(tmp_path), display="none")
+    (log,) = eval(task, model="dprivbench/always-yes", log_dir=str(tmp_path), display="log")
     with pytest.raises(ArgumentError, match=message):
-        score(log, scorer, action="append", display="none")
+        score(log, scorer, action="append", display="log")

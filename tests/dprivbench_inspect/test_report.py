@@ -23,7 +23,7 @@ from dprivbench_inspect.tasks import dprivbench_cat1, dprivbench_cat2
 
 
 def run(task: Task, model: Any, log_dir: Path, **options: Any) -> EvalLog:
-    (log,) = eval(task, model=model, log_dir=str(log_dir), display="none", **options)
+    (log,) = eval(task, model=model, log_dir=str(log_dir), display="log", **options)
     return log
 
 
@@ -75,7 +75,7 @@ def test_a_retried_run_counts_once_and_the_note_says_which_log_is_shown(
     monkeypatch.setitem(baselines.ANSWERS, "always-yes", fails)
     broken = run(dprivbench_cat1(), "dprivbench/always-yes", tmp_path, limit=3)
     monkeypatch.setitem(baselines.ANSWERS, "always-yes", answer)
-    (whole,) = eval_retry(broken, log_dir=str(tmp_path), display="none")
+    (whole,) = eval_retry(broken, log_dir=str(tmp_path), display="log")
     runs, notes = read_runs([str(tmp_path)])
     assert [run.location for run in runs] == [whole.location]
     assert notes == [f"{broken.location}: left out, status error; `inspect eval-retry` finishes it"]

@@ -15,7 +15,7 @@ from dprivbench_inspect.tasks import dprivbench_cat2, dprivbench_hard
 
 def runs_of(log_dir: Path, *tasks: Any) -> list[Run]:
     for task, model, options in tasks:
-        (log,) = eval(task, model=model, log_dir=str(log_dir), display="none", **options)
+        (log,) = eval(task, model=model, log_dir=str(log_dir), display="log", **options)
         assert log.status == "success", log.error
     return read_runs([str(log_dir)])[0]
 

@@ -77,7 +77,7 @@ def run(tmp_path, dataset, replies, *, judge=None, scorers=None, epochs=1, **opt
         model=model(asked)[0],
         model_roles={"grader": judge} if judge else None,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
         **options,
     )
     return log
@@ -198,7 +198,7 @@ def test_a_sample_that_ended_before_any_reply_has_no_response(tmp_path):
         Task(dataset=samples(["yes"]), solver=silence(), scorer=[verdict(), paper_verdict()]),
         model=model([])[0],
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     assert only_score(log).metadata["reason"] == "no_response"
     assert only_score(log, "paper_verdict").answer is None
@@ -229,7 +229,7 @@ def test_the_model_under_test_never_grades_itself(tmp_path):
         Task(dataset=samples(["yes"]), solver=generate(), scorer=verdict()),
         model=mocked,
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     assert len(mock.asked) == 1
     assert only_score(log).metadata["how"] == "none"
@@ -387,7 +387,7 @@ def test_a_failed_sample_leaves_the_rest_standing(tmp_path):
         Task(dataset=samples(["yes", "no"]), solver=generate(), scorer=verdict()),
         model=model(replies)[0],
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
         fail_on_error=False,
     )
     assert numbers(log)["replies"] == 1
@@ -482,6 +482,6 @@ def test_the_task_can_name_accuracy_as_its_headline(tmp_path):
         ),
         model=model(lambda text: YES)[0],
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
     )
     assert (log.results.headline.scorer, log.results.headline.metric) == ("verdict", "F1")

@@ -23,7 +23,7 @@ def test_every_character_of_the_question_reaches_the_model(
 ) -> None:
     task = Task(dataset=[Sample(id="a", input=BRACES)], solver=ask_verdict())
     model, asked = mock()
-    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none")
+    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="log")
     assert log.status == "success"
     ((messages, _, tools),) = asked
     assert [message.role for message in messages] == ["user"]  # no system prompt
@@ -35,7 +35,7 @@ def test_a_task_sends_question_and_instruction_and_nothing_that_gives_the_answer
     mock: Callable[..., Any], tmp_path: Path
 ) -> None:
     model, asked = mock()
-    (log,) = eval(dprivbench_cat2(), model=model, log_dir=str(tmp_path), display="none", limit=5)
+    (log,) = eval(dprivbench_cat2(), model=model, log_dir=str(tmp_path), display="log", limit=5)
     assert log.status == "success"
     questions = load_questions(2).questions[:5]
     assert {call.messages[0].text for call in asked} == {
@@ -48,7 +48,7 @@ def test_one_shot_puts_an_example_for_the_same_mechanism_first(
 ) -> None:
     model, asked = mock()
     task = dprivbench_cat1(mechanisms="permute_flip", functions="1,2,3", prompt="one_shot")
-    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none")
+    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="log")
     assert log.status == "success"
     assert len(asked) == 6
     examples = {example.question: example.answer for example in EXEMPLARS["permute_flip"]}
@@ -69,7 +69,7 @@ def test_each_epoch_sends_its_own_seed(
 ) -> None:
     model, asked = mock(config=GenerateConfig(seed=model_seed))
     task = dprivbench_cat1(mechanisms="laplace", functions=1)
-    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none", epochs=3)
+    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="log", epochs=3)
     assert log.status == "success"
     assert sorted({call.config.seed for call in asked}) == sent
     for sample in log.samples or []:
@@ -83,7 +83,7 @@ def test_the_seed_of_the_command_line_is_where_the_epochs_start(tmp_path: Path) 
         task,
         model="dprivbench/always-yes",
         log_dir=str(tmp_path),
-        display="none",
+        display="log",
         epochs=2,
         seed=41,
     )

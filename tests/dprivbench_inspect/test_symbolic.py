@@ -10,6 +10,7 @@ import pytest
 
 import dprivbench_inspect.symbolic as symbolic
 from dprivbench_inspect.generate import generate_category_1
+from dprivbench_inspect.parsing import parse_verdict
 from dprivbench_inspect.questions import read_questions
 from dprivbench_inspect.symbolic import solve
 
@@ -38,8 +39,10 @@ def laplace(function: str, scale: str, claim: str = PURE, aside: str = "") -> st
 
 @pytest.mark.parametrize("variant", ["pairs", "graded"])
 def test_every_bundled_question_gets_its_label(variant):
-    wrong = [q.id for q in generate_category_1(variant) if solve(q.question).verdict != q.label]
-    assert wrong == []
+    for question in generate_category_1(variant):
+        found = solve(question.question)
+        assert found.verdict == question.label, question.id
+        assert parse_verdict(found.text) == question.label, question.id
 
 
 def test_a_second_seed_of_the_graded_variant_gets_its_labels():

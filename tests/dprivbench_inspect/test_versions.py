@@ -40,7 +40,7 @@ def nothing_told() -> Iterator[None]:
 
 def run(task: Task, folder: Path, limit: int = 2) -> EvalLog:
     [log] = eval(
-        task, model="dprivbench/always-yes", log_dir=str(folder), limit=limit, display="none"
+        task, model="dprivbench/always-yes", log_dir=str(folder), limit=limit, display="log"
     )
     return read_eval_log(log.location)
 
@@ -92,11 +92,11 @@ def test_every_scorer_tells_once_of_another_task_version_and_keeps_the_numbers(
     log = run(task(), tmp_path)
     assert notes(log) == {None}
     again = [scorer() for scorer in scorers]
-    same = score(log, again, model="none/none", action="overwrite", display="none")
+    same = score(log, again, model="none/none", action="overwrite", display="log")
     assert notes(same) == {None}
     assert versions.__name__ not in {record.name for record in caplog.records}
     other = made_by(log, "2-B", "0.9.1", tmp_path / "other.eval")
-    scored = score(other, again, model="none/none", action="overwrite", display="none")
+    scored = score(other, again, model="none/none", action="overwrite", display="log")
     assert notes(scored) == {NEWER}
     assert metrics(scored) == metrics(same)
     told = [r.getMessage() for r in caplog.records if r.name == versions.__name__]
