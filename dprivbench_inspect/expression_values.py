@@ -64,29 +64,33 @@ def evaluate(tree: Node, values: Mapping[str, Array]) -> Array:
 def precise_excess(tree: Node, target: Node, values: Mapping[str, Array]) -> Array:
     """Value over the target's value, less 1, at every place, right to about forty digits.
 
+    Computed in a context of its own: the number of digits of `mpmath.mp` is that of the whole
+    process, and sympy or another reply that is graded in another thread changes it.
+
     Args:
         tree: A formula for which `evaluate` gives a number at every place, so no part is too large.
         target: Another one.
         values: As for `evaluate`.
     """
-    import mpmath
+    from mpmath import MPContext
 
-    with mpmath.workdps(DIGITS):
-        calls = {
-            name: np.frompyfunc(getattr(mpmath, _MPMATH.get(name, name)), 1, 1)
-            for name in _FLOATS.keys() - _ARITHMETIC.keys()
-        }
-        known: dict[str, Any] = {
-            name: np.array([mpmath.mpf(x) for x in of], dtype=object) for name, of in values.items()
-        }
-        known |= {"e": np.asarray(+mpmath.e), r"\pi": np.asarray(+mpmath.pi)}
-        parts = (
-            _value(t, known, lambda x: mpmath.mpf(repr(x)), {**_ARITHMETIC, **calls})
-            for t in (tree, target)
-        )
-        quotient = np.divide(*parts)
-        shape = np.shape(next(iter(values.values())))
-        return np.broadcast_to(np.asarray(quotient - 1).astype(np.float64), shape)
+    own = MPContext()
+    own.dps = DIGITS
+    calls = {
+        name: np.frompyfunc(getattr(own, _MPMATH.get(name, name)), 1, 1)
+        for name in _FLOATS.keys() - _ARITHMETIC.keys()
+    }
+    known: dict[str, Any] = {
+        name: np.array([own.mpf(x) for x in of], dtype=object) for name, of in values.items()
+    }
+    known |= {"e": np.asarray(+own.e), r"\pi": np.asarray(+own.pi)}
+    parts = (
+        _value(t, known, lambda x: own.mpf(repr(x)), {**_ARITHMETIC, **calls})
+        for t in (tree, target)
+    )
+    quotient = np.divide(*parts)
+    shape = np.shape(next(iter(values.values())))
+    return np.broadcast_to(np.asarray(quotient - 1).astype(np.float64), shape)
 
 
 def _value(

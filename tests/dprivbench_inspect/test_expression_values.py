@@ -1,8 +1,12 @@
 """Formulas as numbers: worked out by hand, and to many digits where floating point cancels."""
 
+from typing import Any
+
+import mpmath
 import numpy as np
 import pytest
 
+from dprivbench_inspect import expression_values
 from dprivbench_inspect.equality import PLAIN
 from dprivbench_inspect.expression_values import evaluate, precise_excess
 from dprivbench_inspect.latex_formula import read_formula
@@ -22,7 +26,20 @@ def test_forty_digits_show_what_floating_point_loses() -> None:
     assert list(evaluate(lost, N)) == [0.0, 0.0]
     assert precise_excess(lost, right, N) == pytest.approx([0, 0], abs=1e-18)
     tiny = read_formula(r"\frac{1}{n}(1 + 10^{-20})", PLAIN)
-    assert precise_excess(tiny, right, N) == pytest.approx([1e-20, 1e-20], rel=1e-9)
+    assert precise_excess(tiny, right, N) == pytest.approx([1e-20, 1e-20], rel=1e-9, abs=0)
+
+
+# Replies are graded in several threads, and `mpmath.mp` has one precision for all: a
+# formula that equals the right one was now and then graded "too little".
+def test_another_thread_does_not_take_the_digits_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    def add(a: Any, b: Any) -> Any:
+        mpmath.mp.dps = 15  # as another thread may do at any time
+        return np.add(a, b)
+
+    monkeypatch.setattr(mpmath.mp, "dps", 15)
+    monkeypatch.setitem(expression_values._ARITHMETIC, "add", add)
+    right, tiny = (read_formula(f, PLAIN) for f in (r"\frac{1}{n}", r"\frac{1}{n}(1 + 10^{-20})"))
+    assert precise_excess(tiny, right, N) == pytest.approx([1e-20, 1e-20], rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(
